@@ -1,0 +1,2 @@
+#include <cstdio>
+int main() { std::fputs("foretoken\n", stderr); return 2; }

@@ -1,0 +1,27 @@
+// Every setting: its default and the reason for it. One table; the command line, the editors'
+// settings and the documentation all come from here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace foretoken::lsp {
+
+struct Options {
+  std::string model;               // --model: file or catalogue name; "": see model_choice.h
+  std::string backend = "auto";    // --backend: the best the processor has
+  int threads = 0;                 // --threads: 0 = one per physical core the process may use
+  std::string root;                // --root: "": folder of the file (CLI), first workspace folder (LSP)
+  bool retrieval = true;           // --no-retrieval
+  bool healing = true;             // --no-healing: for comparison only, see README
+  bool usual_layout = false;       // --layout usual: for comparison only
+  uint64_t seed = 0;               // --seed: greedy decoding draws nothing; kept for sampling
+  int window_tokens = 2048;        // prompt budget. 1,450 + 500 is what a median request of a code
+                                   // service holds (Azure trace 2023: p50 1,469 prompt tokens)
+  int line_tokens = 64;            // p95 line is 73 characters, some 25 tokens; the stop rule ends first
+  int word_tokens = 8;             // an identifier is rarely more
+  int block_tokens = 160;          // some 12 lines
+  uint64_t kv_bytes = 128u << 20;  // KV budget: 10,900 tokens of Qwen2.5-Coder-0.5B in F16
+};
+
+}  // namespace foretoken::lsp
