@@ -45,6 +45,15 @@ Position position_of(std::string_view text, const LineIndex& lines, size_t offse
 /// True where `at` names a place in the text, false where offset_of had to clamp.
 bool is_exact(std::string_view text, const LineIndex& lines, Position at, PositionEncoding encoding);
 
+/// The character at byte `at` (< text.size()). A byte that is not part of a valid UTF-8 sequence
+/// (overlong forms and surrogates are not valid) is a character of its own: one byte, one unit.
+struct Character {
+  char32_t value;  // the byte itself where not valid
+  uint8_t bytes;
+  bool valid;
+};
+Character character_at(std::string_view text, size_t at);
+
 /// \r\n and lone \r become \n.
 std::string to_lf(std::string_view text);
 
