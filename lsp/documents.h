@@ -30,14 +30,14 @@ class Snapshot {
 
   /// The text with LF line ends (what prompts are made of), and positions in it.
   const std::string& lf() const { return crlf_ ? lf_ : text_; }
-  size_t to_lf_offset(size_t offset) const;
-  std::string_view line_end() const { return line_end_; }  // the file's own: "\n", "\r\n" or "\r"
+  size_t to_lf_offset(size_t offset) const;  // of an offset into text()
+  std::string_view line_end() const { return line_end_; }  // most frequent: "\n", "\r\n" or "\r"
 
  private:
   std::string uri_, path_, language_;
   int64_t version_;
   std::string text_, lf_;
-  LineIndex lines_;
+  LineIndex lines_, lf_lines_;  // lf_ and lf_lines_ only where the text holds a \r
   std::string line_end_;
   bool crlf_ = false, in_sync_ = true;
 };
@@ -49,6 +49,12 @@ struct ContentChange {
 };
 
 /// Front thread. Keys are URIs in a canonical form (percent-encoding, drive case).
+///
+/// Which ranges fit: positions are clamped as LSP asks (past a line's end is its end, inside a
+/// character its start, the line after the last one is the text's end). What cannot be meant for the
+/// text we hold does not fit: a start after its end, or a line further down than that. One exception:
+/// a range from 0:0 to anywhere past the end replaces the whole text, so it always fits.
+/// Versions are kept, never judged: clients skip, repeat and omit them.
 class Documents {
  public:
   explicit Documents(PositionEncoding encoding = PositionEncoding::utf16) : encoding_(encoding) {}
