@@ -1,0 +1,38 @@
+// The real Completer: snapshot -> engine request -> stop and insertion rules -> answer. Editors and
+// the command line meet here; from here down they share every line of code.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "engine/engine.h"
+#include "lsp/completer.h"
+#include "lsp/options.h"
+
+namespace foretoken::lsp {
+
+/// Thread-safe.
+class EngineCompleter : public Completer {
+ public:
+  EngineCompleter(std::shared_ptr<engine::Engine> engine, const Options& options);
+
+  Ticket start(CompletionQuery query, Done done) override;
+  void cancel(Ticket ticket) override;
+
+  const engine::Engine& engine() const { return *engine_; }
+
+ private:
+  const std::shared_ptr<engine::Engine> engine_;
+  const Options options_;
+};
+
+/// The mode a query asks for, decided from the text where it leaves that open. LF text.
+engine::Mode resolve_mode(engine::Mode wanted, std::string_view text, size_t cursor);
+
+/// Raw model text to the answer: insertion rules, offsets in the document, valid UTF-8. Pure.
+/// `from_line_start`: raw replaces the blanks between the line's start and the cursor.
+void finish_answer(const Snapshot& document, size_t cursor, std::string_view raw,
+                   bool from_line_start, CompletionAnswer* answer);
+
+}  // namespace foretoken::lsp
