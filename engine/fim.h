@@ -39,9 +39,11 @@ struct Fim {
   std::optional<TokenId> bos;      // first token of every prompt, where the model wants one
 
   std::vector<TokenId> stops;      // sorted; end a completion
-  std::vector<uint8_t> banned;     // bit set: never generated (control, unused, padding; not the stops)
+  // Bit set, id % 8 of byte id / 8: never generated (control, unused, padding, empty; not the stops).
+  std::vector<uint8_t> banned;
 
   bool is_stop(TokenId id) const;
+  bool is_banned(TokenId id) const;  // also of ids past the vocabulary
 };
 
 /// Looks at metadata keys, else at token texts in a fixed order, else at the model's name.
