@@ -39,6 +39,13 @@ inline size_t row_bytes(DType t, size_t elements) {
 /// out[i] = the float that element i of `blocks` stands for. out.size() is a multiple of the block.
 void dequantize(DType type, std::span<const std::byte> blocks, std::span<float> out);
 
+/// The 6-bit scale and minimum of group g (0..7) of a Q4_K or Q5_K block's 12 packed bytes.
+struct ScaleMin {
+  uint8_t scale;
+  uint8_t min;
+};
+ScaleMin k_scale_min(const uint8_t* packed, int g);
+
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);  // to nearest, ties to even
 
