@@ -1,0 +1,61 @@
+#include "kernels/backend.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/reference/reference.h"
+
+namespace foretoken::kernels {
+namespace {
+
+bool runs_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+         __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+}
+
+bool runs_avx512() {
+  return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+
+bool runs_reference() { return true; }
+
+std::unique_ptr<Backend> make_avx512(int threads) {
+  return make_cpu_backend(avx512_kernels(), threads);
+}
+std::unique_ptr<Backend> make_avx2(int threads) {
+  return make_cpu_backend(avx2_kernels(), threads);
+}
+std::unique_ptr<Backend> make_reference(int) { return make_reference_backend(); }
+
+constexpr BackendEntry kBackends[] = {
+    {"avx512", "AVX-512 F/BW/DQ/VL/VNNI", runs_avx512, make_avx512},
+    {"avx2", "AVX2, FMA, F16C and BMI2", runs_avx2, make_avx2},
+    {"reference", "nothing", runs_reference, make_reference},
+};
+
+}  // namespace
+
+std::span<const BackendEntry> backends() { return kBackends; }
+
+std::unique_ptr<Backend> make_backend(std::string_view name, int threads) {
+  std::string here;
+  const BackendEntry* wanted = nullptr;
+  for (const BackendEntry& b : kBackends) {
+    if (b.name == name) wanted = &b;
+    if (!b.runs_here()) continue;
+    if (name == "auto" || name == b.name) return b.make(threads);
+    here += here.empty() ? "" : ", ";
+    here += b.name;
+  }
+  const std::string quoted = "backend '" + std::string(name) + "' ";
+  if (wanted) {
+    throw std::runtime_error(quoted + "needs " + std::string(wanted->needs) +
+                             ", which this processor lacks; available here: " + here);
+  }
+  throw std::runtime_error(quoted + "is unknown; available here: " + here);
+}
+
+}  // namespace foretoken::kernels

@@ -1,0 +1,99 @@
+// What all products with panels share: unpacking a block to unsigned bytes, reading its scales, and
+// the float operations that end a block. They stand here once, so that every path (few rows, many
+// rows, tiles) rounds alike.
+#pragma once
+
+#include "kernels/cpu/simd/kernels.h"
+
+namespace foretoken::kernels::simd {
+
+/// Scales of one block of 16 rows. one: the block's (or its first half's), two: the second half's,
+/// min: what is added per unit of scaled_sum.
+template <class V, Scales kScales>
+struct BlockScales {
+  typename V::F one, two, min;
+
+  static BlockScales load(const std::byte* scales, int b) {
+    BlockScales s{};
+    if constexpr (kScales == Scales::d) {
+      s.one = V::load_half(scales + 32 * b);
+    } else if constexpr (kScales == Scales::dm) {
+      s.one = V::load_half(scales + 64 * b);
+      s.min = V::load_half(scales + 64 * b + 32);
+    } else {
+      const std::byte* super = scales + scale_bytes(kScales) * (b / 8);
+      const int g = b % 8;
+      if constexpr (kScales == Scales::k) {
+        s.one = V::mul(V::load_half(super), V::load_u8(super + 64 + 32 * g));
+        s.min = V::sub(V::zero(),
+                       V::mul(V::load_half(super + 32), V::load_u8(super + 64 + 32 * g + 16)));
+      } else {
+        const typename V::F d = V::load_half(super);
+        s.one = V::mul(d, V::load_i8(super + 32 + 32 * g));
+        s.two = V::mul(d, V::load_i8(super + 32 + 32 * g + 16));
+      }
+    }
+    return s;
+  }
+};
+
+/// acc + the block's products, given its integer sums (`two`: of the second half, Q6_K only).
+template <class V, Scales kScales>
+inline typename V::F end_block(typename V::F acc, typename V::I one, typename V::I two,
+                               const BlockScales<V, kScales>& w, float scale, float scaled_sum) {
+  const typename V::F s = V::set1(scale);
+  acc = V::fma(V::to_float(one), V::mul(w.one, s), acc);
+  if constexpr (kScales == Scales::six) acc = V::fma(V::to_float(two), V::mul(w.two, s), acc);
+  if constexpr (kScales == Scales::dm || kScales == Scales::k) {
+    acc = V::fma(w.min, V::set1(scaled_sum), acc);
+  }
+  return acc;
+}
+
+/// Operands r and r + 4 of a block.
+template <class V, int kBits, int r>
+inline void unpack_pair(const std::byte* block, typename V::B& low, typename V::B& high) {
+  if constexpr (kBits == 8) {
+    low = V::load_bytes(block + 64 * r);
+    high = V::load_bytes(block + 64 * (r + 4));
+  } else {
+    const typename V::B line = V::load_bytes(block + 64 * r);
+    low = V::low_nibbles(line);
+    high = V::high_nibbles(line);
+    if constexpr (kBits == 5) {
+      const typename V::B plane = V::load_bytes(block + 256);
+      low = V::template merge<4 - r, 0x10>(low, plane);
+      high = V::template merge<0 - r, 0x10>(high, plane);
+    }
+    if constexpr (kBits == 6) {
+      low = V::template merge<4 - 2 * r, 0x30>(low, V::load_bytes(block + 256));
+      high = V::template merge<4 - 2 * r, 0x30>(high, V::load_bytes(block + 320));
+    }
+  }
+}
+
+template <class V, int kBits>
+inline typename V::I dot(typename V::I acc, typename V::B w, typename V::I a) {
+  if constexpr (kBits == 8) return V::dot_bytes(acc, w, a);
+  return V::dot(acc, w, a);
+}
+
+/// The sum a block starts with: what the unsigned offset of the weights adds, taken off.
+template <class V, int kBits, Scales kScales>
+inline typename V::I begin_block(int32_t sum) {
+  if constexpr (kScales == Scales::dm || kScales == Scales::k) return V::zero_int();
+  if constexpr (kBits == 8 && V::kSignedBytes) return V::zero_int();
+  constexpr int zero = kBits == 4 ? 8 : kBits == 5 ? 16 : kBits == 6 ? 32 : 128;
+  return V::set1_int(-zero * sum);
+}
+
+/// out (+)= acc (+ bias) for `n` rows of a panel.
+template <class V>
+inline void finish_output(typename V::F acc, const Output& out, int row, int first, int n) {
+  float* to = out.data + size_t(row) * out.stride + first;
+  if (out.bias) acc = V::add(acc, V::load_n(out.bias + first, n));
+  if (out.accumulate) acc = V::add(acc, V::load_n(to, n));
+  V::store_n(to, acc, n);
+}
+
+}  // namespace foretoken::kernels::simd
