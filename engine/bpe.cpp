@@ -11,15 +11,17 @@ namespace foretoken::engine {
 namespace {
 
 constexpr uint64_t kFree = ~0ull;
-constexpr size_t kShort = 48;           // pieces up to this length are merged by scanning
-constexpr size_t kLongest = 1u << 20;   // longer pieces are merged in parts: a bound on memory
+constexpr size_t kShort = 48;          // pieces up to this length are merged by scanning
+constexpr size_t kLongest = 1u << 20;  // longer pieces are merged in parts: a bound on memory
 
 uint64_t mix(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-size_t table_size(size_t expected) { return std::bit_ceil(std::max<size_t>(expected * 2, 64)); }
+size_t table_size(size_t expected) {
+  return std::bit_ceil(std::max<size_t>(expected * 2, 64));
+}
 
 }  // namespace
 
@@ -141,7 +143,8 @@ size_t Bpe::merge_short(std::string_view piece, Symbol* symbols) const {
     return pair != nullptr ? uint64_t(pair->rank) << 32 | pair->result : kNoPair;
   };
   size_t count = piece.size();
-  for (size_t i = 0; i < count; ++i) symbols[i] = byte_symbols_[static_cast<unsigned char>(piece[i])];
+  for (size_t i = 0; i < count; ++i)
+    symbols[i] = byte_symbols_[static_cast<unsigned char>(piece[i])];
   for (size_t i = 0; i + 1 < count; ++i) pairs[i] = look_up(i);
   while (count > 1) {
     size_t best = 0;
@@ -169,7 +172,9 @@ void Bpe::merge_long(std::string_view piece, std::vector<Symbol>& symbols) const
   struct Candidate {
     uint32_t rank, left, right;
     Symbol left_symbol, right_symbol, result;
-    bool operator>(const Candidate& o) const { return rank != o.rank ? rank > o.rank : left > o.left; }
+    bool operator>(const Candidate& o) const {
+      return rank != o.rank ? rank > o.rank : left > o.left;
+    }
   };
   std::vector<Node> nodes(piece.size());
   for (uint32_t i = 0; i < nodes.size(); ++i) {

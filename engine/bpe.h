@@ -15,7 +15,8 @@
 namespace foretoken::engine {
 
 /// Symbols are byte strings: the vocabulary's tokens, and what only merges speak of. Build it (one
-/// thread), then it is thread-safe; merge() is a pure function, whose flags only remember what is known.
+/// thread), then it is thread-safe; merge() is a pure function, whose flags only remember what is
+/// known.
 class Bpe {
  public:
   using Symbol = uint32_t;
@@ -35,8 +36,9 @@ class Bpe {
   /// The id of a single byte; -1 where the vocabulary has none.
   TokenId byte_id(unsigned char byte) const { return byte_ids_[byte]; }
 
-  /// Appends the ids of `piece`: the adjacent pair of lowest rank, leftmost first, is merged until none
-  /// is left. What is then no token falls apart into bytes; a byte without a token is left out.
+  /// Appends the ids of `piece`: the adjacent pair of lowest rank, leftmost first, is merged until
+  /// none is left. What is then no token falls apart into bytes; a byte without a token is left
+  /// out.
   void merge(std::string_view piece, std::vector<TokenId>& ids) const;
 
  private:

@@ -1,5 +1,5 @@
-// GPT-2's alphabet: how tokenizer files write arbitrary bytes as printable characters. Bytes that are
-// printable in Latin-1 stand for themselves, the other 68 are U+0100, U+0101, … in order.
+// GPT-2's alphabet: how tokenizer files write arbitrary bytes as printable characters. Bytes that
+// are printable in Latin-1 stand for themselves, the other 68 are U+0100, U+0101, … in order.
 #pragma once
 
 #include <string>

@@ -10,7 +10,10 @@ namespace foretoken::engine {
 
 enum class ControlRole : uint8_t {
   none,
-  fim_prefix, fim_suffix, fim_middle, fim_pad,
+  fim_prefix,
+  fim_suffix,
+  fim_middle,
+  fim_pad,
   repository,  // introduces a repository's name
   file,        // stands in front of a file or its name
   end,         // end of text, turn or message

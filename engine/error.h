@@ -15,7 +15,8 @@ class ModelError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `text` with control, bidirectional and invalid bytes written as \xNN or \u{N}, cut to `limit` bytes.
+/// `text` with control, bidirectional and invalid bytes written as \xNN or \u{N}, cut to `limit`
+/// bytes.
 std::string printable(std::string_view text, size_t limit = 80);
 
 }  // namespace foretoken::engine

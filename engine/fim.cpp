@@ -11,7 +11,17 @@ namespace foretoken::engine {
 namespace {
 
 enum class Spelling : uint8_t {
-  piped, underscored, hyphenated, deepseek, seed, code, plain_piped, codellama, codellama_ascii, brackets, other
+  piped,
+  underscored,
+  hyphenated,
+  deepseek,
+  seed,
+  code,
+  plain_piped,
+  codellama,
+  codellama_ascii,
+  brackets,
+  other
 };
 
 struct Marks {
@@ -61,8 +71,8 @@ class Detector {
     if (!from_keys() && !from_texts()) from_name();
     if (fim_.order != FimOrder::none) describe_family();
     if (!fim_.pad) fim_.pad = id_of("tokenizer.ggml.fim_pad_token_id");
-    const bool add_bos = file_.boolean("tokenizer.ggml.add_bos_token")
-                             .value_or(tokenizer_.add_bos() || wants_bos_);
+    const bool add_bos =
+        file_.boolean("tokenizer.ggml.add_bos_token").value_or(tokenizer_.add_bos() || wants_bos_);
     if (add_bos) fim_.bos = tokenizer_.bos();
     collect_stops();
     collect_banned();
@@ -77,7 +87,8 @@ class Detector {
     uint64_t id = ~0ull;
     if (const auto* u = std::get_if<uint64_t>(value)) id = *u;
     if (const auto* i = std::get_if<int64_t>(value)) id = static_cast<uint64_t>(*i);
-    return id < uint64_t(tokenizer_.size()) ? std::optional(static_cast<TokenId>(id)) : std::nullopt;
+    return id < uint64_t(tokenizer_.size()) ? std::optional(static_cast<TokenId>(id))
+                                            : std::nullopt;
   }
 
   std::optional<TokenId> either(std::string_view key, std::string_view legacy) const {
@@ -118,7 +129,8 @@ class Detector {
 
   bool from_texts() {
     return std::any_of(std::begin(kMarks), std::end(kMarks), [&](const Marks& m) {
-      return take(control(m.prefix), control(m.suffix), control(m.middle), m.spelling, "token texts");
+      return take(control(m.prefix), control(m.suffix), control(m.middle), m.spelling,
+                  "token texts");
     });
   }
 
@@ -134,9 +146,15 @@ class Detector {
 
   void describe_family() {
     switch (spelling_) {
-      case Spelling::piped: describe_piped(); break;
-      case Spelling::underscored: describe_underscored(); break;
-      case Spelling::hyphenated: family("santacoder"); break;
+      case Spelling::piped:
+        describe_piped();
+        break;
+      case Spelling::underscored:
+        describe_underscored();
+        break;
+      case Spelling::hyphenated:
+        family("santacoder");
+        break;
       case Spelling::deepseek:
         family("deepseek-coder");
         fim_.files = Fim::Files::hash_comment;
@@ -145,8 +163,12 @@ class Detector {
       case Spelling::seed:
         family("seed-coder", FimOrder::suffix_prefix_middle);
         break;
-      case Spelling::code: family("glm"); break;
-      case Spelling::plain_piped: family("falcon-h1"); break;
+      case Spelling::code:
+        family("glm");
+        break;
+      case Spelling::plain_piped:
+        family("falcon-h1");
+        break;
       case Spelling::codellama:
       case Spelling::codellama_ascii:
         family("codellama");
@@ -249,8 +271,8 @@ class Detector {
     for (uint64_t row = 0; row < count; ++row) {
       const auto id = static_cast<TokenId>(row);
       const TokenType type = tokenizer_.type(id);  // unused where there is no token
-      const bool is_text = type == TokenType::normal || type == TokenType::byte ||
-                           type == TokenType::user_defined;
+      const bool is_text =
+          type == TokenType::normal || type == TokenType::byte || type == TokenType::user_defined;
       if ((is_text && !tokenizer_.text(id).empty()) || fim_.is_stop(id)) continue;
       fim_.banned[row / 8] |= static_cast<uint8_t>(1u << (row % 8));
     }
@@ -267,7 +289,9 @@ class Detector {
 
 }  // namespace
 
-bool Fim::is_stop(TokenId id) const { return std::binary_search(stops.begin(), stops.end(), id); }
+bool Fim::is_stop(TokenId id) const {
+  return std::binary_search(stops.begin(), stops.end(), id);
+}
 
 bool Fim::is_banned(TokenId id) const {
   if (id < 0 || size_t(id) / 8 >= banned.size()) return true;

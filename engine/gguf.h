@@ -26,10 +26,10 @@ struct GgufLimits {  // what a file may claim
 
 /// An array value; the elements stay as they lie in the file, strings as views.
 struct GgufArray {
-  uint32_t type = 0;                       // GGUF value type of the elements
+  uint32_t type = 0;  // GGUF value type of the elements
   uint64_t count = 0;
-  std::vector<std::string_view> strings;   // type 8
-  std::span<const std::byte> raw;          // all other types: count * size bytes, little endian
+  std::vector<std::string_view> strings;  // type 8
+  std::span<const std::byte> raw;         // all other types: count * size bytes, little endian
 };
 
 using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
@@ -43,8 +43,8 @@ struct GgufTensor {
   uint64_t dim(size_t i) const { return i < dims.size() ? dims[i] : 1; }
 };
 
-/// An open model file. Immutable after construction, thread-safe (reads use pread). Owns the header bytes;
-/// all string_views point into it.
+/// An open model file. Immutable after construction, thread-safe (reads use pread). Owns the header
+/// bytes; all string_views point into it.
 class GgufFile {
  public:
   /// Throws ModelError. Checks the whole header, tensor bounds included; reads no tensor data.
@@ -60,13 +60,14 @@ class GgufFile {
 
   const GgufValue* find(std::string_view key) const;  // null: absent
   /// Typed access: nullopt where the key is absent; ModelError naming the key where it has another
-  /// type or does not fit. Integers of any width and sign are accepted for integers, f32/f64 for floats.
+  /// type or does not fit. Integers of any width and sign are accepted for integers, f32/f64 for
+  /// floats.
   std::optional<uint64_t> integer(std::string_view key) const;
   std::optional<double> real(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key) const;
   std::optional<std::string_view> string(std::string_view key) const;
   const GgufArray* array(std::string_view key, uint32_t element_type) const;  // null: absent
-  std::vector<std::string_view> keys() const;  // in file order
+  std::vector<std::string_view> keys() const;                                 // in file order
 
   std::span<const GgufTensor> tensors() const;
   const GgufTensor* tensor(std::string_view name) const;  // null: absent

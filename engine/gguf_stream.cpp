@@ -17,9 +17,12 @@ namespace {
 constexpr size_t kWindow = 256u << 10;
 constexpr uint64_t kChunk = 256u << 10;
 
-std::string reason(int error) { return std::system_category().message(error); }
+std::string reason(int error) {
+  return std::system_category().message(error);
+}
 
-[[noreturn]] void fail_file(const std::string& path, std::string_view what, std::string_view remedy) {
+[[noreturn]] void fail_file(const std::string& path, std::string_view what,
+                            std::string_view remedy) {
   throw ModelError(printable(path, 4096) + ": " + std::string(what) + "; " + std::string(remedy));
 }
 
@@ -43,10 +46,11 @@ GgufStream::GgufStream(const std::string& path) : path_(path) {
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0) {
     const int error = errno;
-    fail_file(path, "the model file cannot be opened: " + reason(error),
-              error == ENOENT ? "check the path, or pull a model" : "check the path and permissions");
+    fail_file(
+        path, "the model file cannot be opened: " + reason(error),
+        error == ENOENT ? "check the path, or pull a model" : "check the path and permissions");
   }
-  struct stat status {};
+  struct stat status{};
   const char* fault = nullptr;
   if (::fstat(fd_, &status) != 0) {
     fault = "the model file's status cannot be read";
@@ -63,7 +67,9 @@ GgufStream::GgufStream(const std::string& path) : path_(path) {
   modified_ = status.st_mtim;
 }
 
-GgufStream::~GgufStream() { ::close(fd_); }
+GgufStream::~GgufStream() {
+  ::close(fd_);
+}
 
 void GgufStream::field(std::string_view name) {
   field_.assign(name);
@@ -155,16 +161,15 @@ void GgufStream::finish() {
 void GgufStream::read_at(uint64_t offset, std::span<std::byte> to, std::string_view field) const {
   const ssize_t n = read_fully(fd_, reinterpret_cast<char*>(to.data()), to.size(), offset);
   const int error = errno;
-  struct stat now {};
-  const bool changed = ::fstat(fd_, &now) != 0 || static_cast<uint64_t>(now.st_size) != file_bytes_ ||
-                       now.st_mtim.tv_sec != modified_.tv_sec ||
-                       now.st_mtim.tv_nsec != modified_.tv_nsec;
+  struct stat now{};
+  const bool changed =
+      ::fstat(fd_, &now) != 0 || static_cast<uint64_t>(now.st_size) != file_bytes_ ||
+      now.st_mtim.tv_sec != modified_.tv_sec || now.st_mtim.tv_nsec != modified_.tv_nsec;
   if (!changed && n == static_cast<ssize_t>(to.size())) return;
   const std::string what = changed ? std::string("the model file was changed while in use")
                            : n < 0 ? "the model file cannot be read: " + reason(error)
                                    : std::string("the model file ended early");
-  fail_file(path_,
-            what + " (field " + printable(field) + ", byte " + std::to_string(offset) + ")",
+  fail_file(path_, what + " (field " + printable(field) + ", byte " + std::to_string(offset) + ")",
             "load the model again");
 }
 
@@ -173,10 +178,10 @@ void GgufStream::fail(std::string_view what, std::string_view remedy) const {
 }
 
 void GgufStream::fail_at(uint64_t offset, std::string_view what, std::string_view remedy) const {
-  fail_file(path_,
-            std::string(what) + " (field " + printable(field_) + ", byte " +
-                std::to_string(offset) + ")",
-            remedy);
+  fail_file(
+      path_,
+      std::string(what) + " (field " + printable(field_) + ", byte " + std::to_string(offset) + ")",
+      remedy);
 }
 
 }  // namespace foretoken::engine

@@ -51,7 +51,8 @@ class GgufStream {
   void may_hold(uint64_t count);
   void finish();  // the header is read: gives back what only reading needed
 
-  /// Reads exactly to.size() bytes. Throws where the file is no longer what it was when it was opened.
+  /// Reads exactly to.size() bytes. Throws where the file is no longer what it was when it was
+  /// opened.
   void read_at(uint64_t offset, std::span<std::byte> to, std::string_view field) const;
 
   /// Fault in the value that began last.

@@ -87,9 +87,12 @@ constexpr SplitScanner::Match kTekken[] = {match_tekken};
 constexpr SplitScanner::Match kGpt4o[] = {match_gpt4o};
 constexpr SplitScanner::Match kDeepseekCoder[] = {match_newline, match_blank_letters,
                                                   match_blank_punctuation, match_cjk, match_number};
-constexpr SplitScanner::Match kDeepseekLlm[] = {
-    match_newline, match_blank_deepseek_letters, match_blank_deepseek_signs,
-    match_trailing_blanks, match_cjk, match_numbers};
+constexpr SplitScanner::Match kDeepseekLlm[] = {match_newline,
+                                                match_blank_deepseek_letters,
+                                                match_blank_deepseek_signs,
+                                                match_trailing_blanks,
+                                                match_cjk,
+                                                match_numbers};
 constexpr SplitScanner::Match kDeepseekV3[] = {match_three_numbers, match_cjk_kana,
                                                match_deepseek_v3};
 constexpr SplitScanner::Match kFalcon[] = {match_signs_and_backtick, match_gpt2,
@@ -99,19 +102,32 @@ constexpr SplitScanner::Match kStandard[] = {match_signs, match_gpt2, match_numb
 
 std::span<const SplitScanner::Match> expressions(SplitRules rules) {
   switch (rules) {
-    case R::gpt2: return kGpt2;
-    case R::digits_gpt2: return kDigitsGpt2;
-    case R::llama3: return kLlama3;
-    case R::qwen2: return kQwen2;
-    case R::seed_coder: return kSeedCoder;
-    case R::qwen35: return kQwen35;
-    case R::tekken: return kTekken;
-    case R::gpt4o: return kGpt4o;
-    case R::deepseek_coder: return kDeepseekCoder;
-    case R::deepseek_llm: return kDeepseekLlm;
-    case R::deepseek_v3: return kDeepseekV3;
-    case R::falcon: return kFalcon;
-    case R::standard: return kStandard;
+    case R::gpt2:
+      return kGpt2;
+    case R::digits_gpt2:
+      return kDigitsGpt2;
+    case R::llama3:
+      return kLlama3;
+    case R::qwen2:
+      return kQwen2;
+    case R::seed_coder:
+      return kSeedCoder;
+    case R::qwen35:
+      return kQwen35;
+    case R::tekken:
+      return kTekken;
+    case R::gpt4o:
+      return kGpt4o;
+    case R::deepseek_coder:
+      return kDeepseekCoder;
+    case R::deepseek_llm:
+      return kDeepseekLlm;
+    case R::deepseek_v3:
+      return kDeepseekV3;
+    case R::falcon:
+      return kFalcon;
+    case R::standard:
+      return kStandard;
   }
   return kStandard;
 }

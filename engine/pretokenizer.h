@@ -11,8 +11,19 @@
 namespace foretoken::engine {
 
 enum class SplitRules : uint8_t {
-  gpt2, digits_gpt2, llama3, qwen2, seed_coder, qwen35, tekken, gpt4o,
-  deepseek_coder, deepseek_llm, deepseek_v3, falcon, standard,
+  gpt2,
+  digits_gpt2,
+  llama3,
+  qwen2,
+  seed_coder,
+  qwen35,
+  tekken,
+  gpt4o,
+  deepseek_coder,
+  deepseek_llm,
+  deepseek_v3,
+  falcon,
+  standard,
 };
 
 struct Pretokenizer {  // a row of the table of known names
@@ -28,7 +39,8 @@ const Pretokenizer* find_pretokenizer(std::string_view name);
 /// Every known name.
 std::vector<std::string_view> pretokenizer_names();
 
-/// Appends to `ends` where each piece of `text` ends, plus `base`. Pieces are never empty and cover the text.
+/// Appends to `ends` where each piece of `text` ends, plus `base`. Pieces are never empty and cover
+/// the text.
 void split_text(SplitRules rules, std::string_view text, size_t base, std::vector<size_t>& ends);
 
 }  // namespace foretoken::engine

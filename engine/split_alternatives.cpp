@@ -1,11 +1,14 @@
-// The expressions whose alternatives cover (nearly) every text, one function each (see split_scanner.h).
+// The expressions whose alternatives cover (nearly) every text, one function each (see
+// split_scanner.h).
 #include "engine/split_scanner.h"
 
 namespace foretoken::engine {
 
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 /// 's|'t|'re|'ve|'m|'ll|'d, in either case where `any_case`.
 size_t contraction(const SplitScanner& text, size_t at, bool any_case) {
@@ -82,10 +85,10 @@ size_t line_ends(const SplitScanner& text, size_t at, bool slashes) {
 }
 
 struct Llama3Like {
-  int numbers = 3;              // \p{N}{1,numbers}
-  uint32_t letters = kLetter;   // a word's characters
+  int numbers = 3;             // \p{N}{1,numbers}
+  uint32_t letters = kLetter;  // a word's characters
   uint32_t not_signs = kSpace | kLetter | kNumber;
-  bool signs_take_lines = true; // [\r\n]* after signs
+  bool signs_take_lines = true;  // [\r\n]* after signs
 };
 
 template <Llama3Like rules>
@@ -103,8 +106,8 @@ size_t match_like_llama3(const SplitScanner& text, size_t at) {
   return blanks_by_line(text, at);
 }
 
-/// U*L+ from `at`, as a backtracking matcher finds it: L's run after the longest run of U, else up to
-/// the last character of that run that is also an L.
+/// U*L+ from `at`, as a backtracking matcher finds it: L's run after the longest run of U, else up
+/// to the last character of that run that is also an L.
 size_t upper_then_lower(const SplitScanner& text, size_t at) {
   size_t upper = at, last_both = at;
   for (;;) {
@@ -175,14 +178,18 @@ size_t match_seed_coder(const SplitScanner& text, size_t at) {
 }
 
 size_t match_qwen35(const SplitScanner& text, size_t at) {
-  return match_like_llama3<Llama3Like{.numbers = 1,
-                                      .letters = kLetter | kMark,
-                                      .not_signs = kSpace | kLetter | kMark | kNumber}>(text, at);
+  return match_like_llama3<Llama3Like{
+      .numbers = 1, .letters = kLetter | kMark, .not_signs = kSpace | kLetter | kMark | kNumber}>(
+      text, at);
 }
 
-size_t match_tekken(const SplitScanner& text, size_t at) { return match_cased(text, at, 1, false); }
+size_t match_tekken(const SplitScanner& text, size_t at) {
+  return match_cased(text, at, 1, false);
+}
 
-size_t match_gpt4o(const SplitScanner& text, size_t at) { return match_cased(text, at, 3, true); }
+size_t match_gpt4o(const SplitScanner& text, size_t at) {
+  return match_cased(text, at, 3, true);
+}
 
 size_t match_deepseek_v3(const SplitScanner& text, size_t at) {
   const auto c = text.peek(at);
@@ -195,7 +202,8 @@ size_t match_deepseek_v3(const SplitScanner& text, size_t at) {
     }
     if (end > next) return end;
   }
-  if ((c.kind & (kNewline | kLetter | kPunct | kSymbol)) == 0) {  // [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
+  if ((c.kind & (kNewline | kLetter | kPunct | kSymbol)) ==
+      0) {  // [^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+
     const size_t end = text.run(next, kLetter | kMark);
     if (end > next) return end;
   }

@@ -77,7 +77,7 @@ size_t match_cjk(const SplitScanner& text, size_t at);       // DeepSeek's CJK a
 size_t match_cjk_kana(const SplitScanner& text, size_t at);  // [\u4E00-\u9FA5\u3040-\u30FF]+
 size_t match_blank_deepseek_letters(const SplitScanner& text, size_t at);  // \s?[LETTERS]+
 size_t match_blank_deepseek_signs(const SplitScanner& text, size_t at);    // \s?[!-/:-~...]+
-size_t match_signs(const SplitScanner& text, size_t at);               // [\p{P}$+<=>^~|]+
-size_t match_signs_and_backtick(const SplitScanner& text, size_t at);  // the same and `
+size_t match_signs(const SplitScanner& text, size_t at);                   // [\p{P}$+<=>^~|]+
+size_t match_signs_and_backtick(const SplitScanner& text, size_t at);      // the same and `
 
 }  // namespace foretoken::engine

@@ -87,13 +87,22 @@ struct Tokenizer::Impl {
         }) {
     vocabulary.fill(file, bpe);
     for (const TokenId id : user_defined.all()) {
-      begins_user_defined[static_cast<unsigned char>(user_defined.text(id)[0])] = true;
+      const std::string_view text = user_defined.text(id);
+      begins[static_cast<unsigned char>(text[0])] = true;
+      if (text.size() > 1) continues[static_cast<unsigned char>(text[1])] = true;
+      one_byte |= text.size() == 1;
     }
   }
 
   static size_t merge_count(const GgufFile& file) {
     const GgufArray* merges = file.array("tokenizer.ggml.merges", 8);
     return merges != nullptr ? merges->count : 0;
+  }
+
+  bool may_begin(std::string_view text, size_t at) const {
+    if (!begins[static_cast<unsigned char>(text[at])]) return false;
+    return one_byte ||
+           (at + 1 < text.size() && continues[static_cast<unsigned char>(text[at + 1])]);
   }
 
   /// The longest user-defined token that stands at `at`; -1: none.
@@ -107,13 +116,13 @@ struct Tokenizer::Impl {
     return found;
   }
 
-  /// Calls plain(begin, end) for the stretches between user-defined tokens and token(id, end) for these.
+  /// Calls plain(begin, end) for the stretches between user-defined tokens and token(id, end) for
+  /// these.
   template <typename Plain, typename Token>
   void for_each_part(std::string_view text, Plain plain, Token token) const {
     size_t begin = 0;
     for (size_t at = 0; at < text.size() && !user_defined.all().empty();) {
-      const TokenId id = begins_user_defined[static_cast<unsigned char>(text[at])]
-                             ? user_defined_at(text, at) : -1;
+      const TokenId id = may_begin(text, at) ? user_defined_at(text, at) : -1;
       if (id < 0) {
         ++at;
         continue;
@@ -128,7 +137,8 @@ struct Tokenizer::Impl {
   Vocabulary vocabulary;
   Bpe bpe;
   TextIndex all, user_defined;
-  bool begins_user_defined[256] = {};
+  // First and second bytes of user-defined tokens: most places are passed over by these.
+  bool begins[256] = {}, continues[256] = {}, one_byte = false;
 };
 
 Tokenizer::Tokenizer(const GgufFile& file) : impl_(std::make_unique<const Impl>(file)) {}
@@ -169,7 +179,9 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   return text;
 }
 
-int Tokenizer::size() const { return impl_->vocabulary.size(); }
+int Tokenizer::size() const {
+  return impl_->vocabulary.size();
+}
 
 TokenType Tokenizer::type(TokenId id) const {
   return id >= 0 && id < size() ? impl_->vocabulary.types[size_t(id)] : TokenType::unused;
@@ -181,14 +193,25 @@ std::optional<TokenId> Tokenizer::find(std::string_view token_text) const {
     range = impl_->all.narrow(range, depth, token_text[depth]);
   }
   if (token_text.empty() || range.empty()) return std::nullopt;
-  return impl_->all.exact(range, token_text.size()) > 0 ? std::optional(range.front()) : std::nullopt;
+  return impl_->all.exact(range, token_text.size()) > 0 ? std::optional(range.front())
+                                                        : std::nullopt;
 }
 
-std::optional<TokenId> Tokenizer::bos() const { return impl_->vocabulary.bos; }
-std::optional<TokenId> Tokenizer::eos() const { return impl_->vocabulary.eos; }
-std::optional<TokenId> Tokenizer::eot() const { return impl_->vocabulary.eot; }
-bool Tokenizer::add_bos() const { return impl_->vocabulary.add_bos; }
-std::string_view Tokenizer::pre() const { return impl_->vocabulary.pretokenizer.name; }
+std::optional<TokenId> Tokenizer::bos() const {
+  return impl_->vocabulary.bos;
+}
+std::optional<TokenId> Tokenizer::eos() const {
+  return impl_->vocabulary.eos;
+}
+std::optional<TokenId> Tokenizer::eot() const {
+  return impl_->vocabulary.eot;
+}
+bool Tokenizer::add_bos() const {
+  return impl_->vocabulary.add_bos;
+}
+std::string_view Tokenizer::pre() const {
+  return impl_->vocabulary.pretokenizer.name;
+}
 
 std::vector<TokenId> Tokenizer::compatible(std::string_view bytes) const {
   std::vector<TokenId> beginnings;  // tokens that `bytes` begins with

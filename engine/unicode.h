@@ -28,17 +28,17 @@ size_t incomplete_utf8_tail(std::string_view text);
 
 /// Bits of a character's class. Every character has at least one.
 enum : uint16_t {
-  kLetter = 1,      // \p{L}
-  kNumber = 2,      // \p{N}
-  kSpace = 4,       // \s: White_Space
-  kNewline = 8,     // \r and \n
-  kMark = 16,       // \p{M}
-  kPunct = 32,      // \p{P}
-  kSymbol = 64,     // \p{S}
-  kUpperLike = 128, // Lu Lt Lm Lo M
-  kLowerLike = 256, // Ll Lm Lo M
-  kOther = 512,     // control, format, unassigned, private use
-  kFormat = 1024,   // Cc, Cf, Zl, Zp: moves text about when printed
+  kLetter = 1,       // \p{L}
+  kNumber = 2,       // \p{N}
+  kSpace = 4,        // \s: White_Space
+  kNewline = 8,      // \r and \n
+  kMark = 16,        // \p{M}
+  kPunct = 32,       // \p{P}
+  kSymbol = 64,      // \p{S}
+  kUpperLike = 128,  // Lu Lt Lm Lo M
+  kLowerLike = 256,  // Ll Lm Lo M
+  kOther = 512,      // control, format, unassigned, private use
+  kFormat = 1024,    // Cc, Cf, Zl, Zp: moves text about when printed
 };
 
 uint16_t unicode_class(uint32_t code);  // any code point

@@ -53,14 +53,20 @@ bool is_padding(size_t id, std::string_view text) {
 
 Vocabulary::Vocabulary(const GgufFile& file) {
   const auto model = file.string("tokenizer.ggml.model");
-  if (!model) fail_key(file, "the file holds no tokenizer; choose another model", "tokenizer.ggml.model");
+  if (!model)
+    fail_key(file, "the file holds no tokenizer; choose another model", "tokenizer.ggml.model");
   if (*model == "llama") {
-    fail_key(file, "tokenizer 'llama' (SentencePiece) is not supported yet; choose a model with a "
-                   "byte-level tokenizer", "tokenizer.ggml.model");
+    fail_key(file,
+             "tokenizer 'llama' (SentencePiece) is not supported yet; choose a model with a "
+             "byte-level tokenizer",
+             "tokenizer.ggml.model");
   }
   if (*model != "gpt2") {
-    fail_key(file, "tokenizer '" + printable(*model) + "' is not supported; choose a model with a "
-                   "byte-level tokenizer ('gpt2')", "tokenizer.ggml.model");
+    fail_key(file,
+             "tokenizer '" + printable(*model) +
+                 "' is not supported; choose a model with a "
+                 "byte-level tokenizer ('gpt2')",
+             "tokenizer.ggml.model");
   }
   const std::string_view pre = file.string("tokenizer.ggml.pre").value_or("default");
   const Pretokenizer* known = find_pretokenizer(pre);
@@ -72,7 +78,7 @@ Vocabulary::Vocabulary(const GgufFile& file) {
   read_texts(file);
   read_types(file);
   read_special_ids(file);
-  assign_uses(file);
+  assign_uses();
 }
 
 void Vocabulary::read_texts(const GgufFile& file) {
@@ -81,8 +87,10 @@ void Vocabulary::read_texts(const GgufFile& file) {
   if (tokens == nullptr) fail_key(file, "the tokens are missing", kKey);
   if (tokens->count == 0) fail_key(file, "there are no tokens", kKey);
   if (tokens->count > kMostTokens) {
-    fail_key(file, std::to_string(tokens->count) + " tokens are more than the limit of " +
-                       std::to_string(kMostTokens), kKey);
+    fail_key(file,
+             std::to_string(tokens->count) + " tokens are more than the limit of " +
+                 std::to_string(kMostTokens),
+             kKey);
   }
   size_t bytes = 0;
   for (const std::string_view text : tokens->strings) bytes += text.size();
@@ -96,8 +104,10 @@ void Vocabulary::read_types(const GgufFile& file) {
   constexpr std::string_view kScores = "tokenizer.ggml.scores";
   if (const GgufArray* scores = file.array(kScores, kGgufF32)) {  // byte-level merging needs none
     if (scores->count != texts.size()) {
-      fail_key(file, std::to_string(scores->count) + " scores for " + std::to_string(texts.size()) +
-                         " tokens", kScores);
+      fail_key(
+          file,
+          std::to_string(scores->count) + " scores for " + std::to_string(texts.size()) + " tokens",
+          kScores);
     }
   }
   const GgufValue* value = file.find(kKey);
@@ -111,14 +121,17 @@ void Vocabulary::read_types(const GgufFile& file) {
   const bool is_unsigned = stored != nullptr && stored->type == kGgufU32;
   const GgufArray* array = file.array(kKey, is_unsigned ? kGgufU32 : kGgufI32);
   if (array->count != texts.size()) {
-    fail_key(file, std::to_string(array->count) + " token types for " + std::to_string(texts.size()) +
-                       " tokens", kKey);
+    fail_key(file,
+             std::to_string(array->count) + " token types for " + std::to_string(texts.size()) +
+                 " tokens",
+             kKey);
   }
   for (size_t id = 0; id < texts.size(); ++id) {
     uint32_t type;
     std::memcpy(&type, array->raw.data() + id * sizeof type, sizeof type);
     if (type > uint32_t(TokenType::byte)) {
-      fail_key(file, token_name(id, texts[id]) + " has the unknown type " + std::to_string(type), kKey);
+      fail_key(file, token_name(id, texts[id]) + " has the unknown type " + std::to_string(type),
+               kKey);
     }
     types[id] = type == 0 ? TokenType::normal : static_cast<TokenType>(type);
   }
@@ -128,7 +141,8 @@ void Vocabulary::read_special_ids(const GgufFile& file) {
   // An id past the vocabulary names no token: as if the key were absent, as llama.cpp does.
   const auto id_of = [&](std::string_view key) -> std::optional<TokenId> {
     const GgufValue* value = file.find(key);
-    if (value != nullptr && std::holds_alternative<int64_t>(*value) && std::get<int64_t>(*value) < 0) {
+    if (value != nullptr && std::holds_alternative<int64_t>(*value) &&
+        std::get<int64_t>(*value) < 0) {
       return std::nullopt;  // -1: "none" in the files of some converters
     }
     const auto id = file.integer(key);
@@ -165,12 +179,12 @@ void Vocabulary::read_special_ids(const GgufFile& file) {
   }
 }
 
-void Vocabulary::assign_uses(const GgufFile&) {
+void Vocabulary::assign_uses() {
   spelt_.assign(texts.size(), false);
   for (size_t id = 0; id < texts.size(); ++id) {
     const std::string_view text = texts[id];
     TokenType& type = types[id];
-    const ControlRole role = text.size() < 64 ? control_role(text) : ControlRole::none;
+    const ControlRole role = control_role(text);
     if (type == TokenType::user_defined) {
       if (is_padding(id, text)) {
         type = TokenType::unused;
@@ -186,7 +200,8 @@ void Vocabulary::assign_uses(const GgufFile&) {
     if (byte >= 0) {
       bytes_ += static_cast<char>(byte);
       spelt_[id] = true;
-    } else if ((type == TokenType::normal || type == TokenType::byte) && append_spelt_bytes(text, bytes_)) {
+    } else if ((type == TokenType::normal || type == TokenType::byte) &&
+               append_spelt_bytes(text, bytes_)) {
       spelt_[id] = true;
     } else {
       bytes_ += text;
@@ -219,7 +234,9 @@ void Vocabulary::fill(const GgufFile& file, Bpe& bpe) const {
     const std::string_view merge = merges->strings[rank];
     const size_t space = merge.find(' ', 1);
     if (space == merge.npos) {
-      fail_key(file, "merge " + std::to_string(rank) + " '" + printable(merge, 40) + "' has no space", kKey);
+      fail_key(file,
+               "merge " + std::to_string(rank) + " '" + printable(merge, 40) + "' has no space",
+               kKey);
     }
     left.clear();
     right.clear();

@@ -33,7 +33,7 @@ class Vocabulary {
 
   std::vector<std::string_view> texts;  // exact bytes; views into bytes_
   std::vector<TokenType> types;         // what they are used as, which may differ from the file
-  Pretokenizer pretokenizer;            // its name views into bytes_
+  Pretokenizer pretokenizer;
   std::optional<TokenId> bos, eos, eot;
   bool add_bos = false;
 
@@ -44,7 +44,7 @@ class Vocabulary {
   void read_texts(const GgufFile& file);
   void read_types(const GgufFile& file);
   void read_special_ids(const GgufFile& file);
-  void assign_uses(const GgufFile& file);
+  void assign_uses();
 
   std::string bytes_;
   std::vector<bool> spelt_;  // in the byte alphabet: merging can reach these
