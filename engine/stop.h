@@ -7,7 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "engine/code_scan.h"
 #include "engine/completion.h"
+#include "engine/repetition.h"
+#include "engine/stop_block.h"
 
 namespace foretoken::engine {
 
@@ -18,18 +21,18 @@ struct StopContext {
   std::string_view after;           // document right of the cursor (its head suffices: first 64 KiB)
 };
 
-enum class StopReason : uint8_t {
-  none,            // decoding ended by itself (end-of-text token, token limit)
-  word_end, line_end, block_end,
-  suffix_repeated, // the text that stands right of the cursor comes again
-  repetition,      // a cycle of lines or characters
-};
 const char* name(StopReason reason);
 
 /// Mode::decide resolved: block where a block's body is being begun, else line.
 Mode decide_mode(std::string_view before, std::string_view after);
 
-/// Feed the generated text as it comes (after removal of healed, already typed bytes).
+/// Feed the generated text as it comes (after removal of healed, already typed bytes). A value.
+///
+/// word: one word or operator, with the blanks before it.
+/// line: to the line end; where nothing stands right of the cursor, a first line break and one line.
+/// block: while lines belong to the block: deeper than what opened it, up to the bracket or word that
+/// closes it (kept where it is not already below), up to the text right of the cursor, twenty lines.
+/// Where no block is being begun: as deep as the first line or the line below, never to column 0.
 class StopRule {
  public:
   explicit StopRule(const StopContext& context);
@@ -45,9 +48,21 @@ class StopRule {
   Verdict finish(bool cut_short);
 
  private:
+  std::optional<Verdict> step(char c);
+  std::optional<Verdict> word_step(char c);
+  std::optional<Verdict> line_step(char c);
+  void note_border(char c);
+  size_t sound_end(size_t end) const;
+
   Mode mode_;
-  std::string before_, after_, text_;
-  size_t seen_ = 0;
+  StopPlace place_;
+  CodeScanner scanner_;             // in: the document left of the cursor, then text_
+  BlockRule block_;
+  Repetition repetition_;
+  std::string text_;                // generated so far
+  std::optional<Verdict> verdict_;  // the first one stays
+  size_t word_border_ = 0;          // text_ may be cut here: no word and no string is torn
+  size_t line_start_ = 0;
 };
 
 }  // namespace foretoken::engine
