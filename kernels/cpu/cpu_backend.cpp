@@ -258,7 +258,7 @@ class CpuStream : public Stream {
       const Product& p = products[size_t(piece.product)];
       const PanelWeight& w = panels_of(*p.w);
       const PanelView view{w.type(), w.in(), w.out(), w.layout().blocks,
-                           w.panel(0), w.layout().panel_bytes, w.layout().scales_at};
+                           w.panel(0), w.layout().panel_bytes};
       const Output out{row_of(p.out, 0), size_t(p.out.stride),
                        p.bias ? row_of(*p.bias, 0) : nullptr, accumulate};
       if (view.blocks > 0) {

@@ -43,10 +43,14 @@ void put_nibbles(const uint8_t* qs, uint8_t* line, int row) {
 void pack_legacy_row(DType type, const PanelLayout& layout, const uint8_t* raw, int row,
                      uint8_t* panel) {
   const bool has_min = layout.format.scales == Scales::dm;
-  const int raw_bytes = dtype_info(type)->bytes, lines = quant_bytes(layout.format);
-  const int scales = scale_bytes(layout.format.scales);
-  uint8_t* scale = panel + layout.scales_at;
-  for (int b = 0; b < layout.blocks; ++b, raw += raw_bytes, panel += lines, scale += scales) {
+  const int raw_bytes = dtype_info(type)->bytes, lines = quant_bytes(layout.format.bits);
+  const int per_unit = unit_blocks(layout.format.scales);
+  uint8_t* scale = nullptr;
+  for (int b = 0; b < layout.blocks; ++b, raw += raw_bytes, panel += lines, scale += 32) {
+    if (b % per_unit == 0) {
+      scale = panel;
+      panel += scale_bytes(layout.format.scales);
+    }
     std::memcpy(scale + 2 * row, raw, 2);
     if (has_min) std::memcpy(scale + 32 + 2 * row, raw + 2, 2);
     const uint8_t* qs = raw + (has_min ? 4 : 2);
@@ -75,12 +79,13 @@ void put_nibbles_k(const uint8_t* qs, bool high, uint8_t* line, int row) {
 
 void pack_k_row(const PanelLayout& layout, const uint8_t* raw, int row, uint8_t* panel) {
   const bool five = layout.format.bits == 5;
-  uint8_t* scale = panel + layout.scales_at;
-  for (int b = 0; b < layout.blocks; b += 8, scale += scale_bytes(Scales::k)) {
+  for (int b = 0; b < layout.blocks; b += 8) {
+    uint8_t* scale = panel;
+    panel += scale_bytes(Scales::k);
     std::memcpy(scale + 2 * row, raw, 2);
     std::memcpy(scale + 32 + 2 * row, raw + 2, 2);
     const uint8_t *high = raw + 16, *qs = raw + (five ? 48 : 16);
-    for (int g = 0; g < 8; ++g, panel += quant_bytes(layout.format)) {
+    for (int g = 0; g < 8; ++g, panel += quant_bytes(layout.format.bits)) {
       const ScaleMin s = k_scale_min(raw + 4, g);
       scale[64 + 32 * g + row] = s.scale;
       scale[64 + 32 * g + 16 + row] = s.min;
@@ -95,14 +100,15 @@ void pack_k_row(const PanelLayout& layout, const uint8_t* raw, int row, uint8_t*
 }
 
 void pack_six_row(const PanelLayout& layout, const uint8_t* raw, int row, uint8_t* panel) {
-  uint8_t* scale = panel + layout.scales_at;
-  for (int b = 0; b < layout.blocks; b += 8, raw += 210, scale += scale_bytes(Scales::six)) {
+  for (int b = 0; b < layout.blocks; b += 8, raw += 210) {
+    uint8_t* scale = panel;
+    panel += scale_bytes(Scales::six);
     const uint8_t *ql = raw, *qh = raw + 128, *scales = raw + 192;
     std::memcpy(scale + 2 * row, raw + 208, 2);
-    for (int g = 0; g < 8; ++g, panel += quant_bytes(layout.format)) {
+    for (int g = 0; g < 8; ++g, panel += quant_bytes(layout.format.bits)) {
       const int h = g / 4, k = g % 4;
-      scale[32 + 32 * g + row] = scales[2 * g];
-      scale[32 + 32 * g + 16 + row] = scales[2 * g + 1];
+      scale[64 + 32 * g + row] = scales[2 * g];
+      scale[64 + 32 * g + 16 + row] = scales[2 * g + 1];
       put_nibbles_k(ql + 64 * h + 32 * (k & 1), k >= 2, panel, row);
       for (int p = 0; p < 2; ++p) {
         uint32_t plane = 0;
@@ -140,12 +146,15 @@ int quant_of(const PanelFormat& f, const uint8_t* block, int row, int i) {
 
 void unpack_row(const PanelLayout& layout, const uint8_t* panel, int row, float* out) {
   const PanelFormat& f = layout.format;
-  const int super = super_blocks(f.scales);
-  for (int b = 0; b < layout.blocks; ++b, panel += quant_bytes(f), out += kBlock) {
-    const uint8_t* scale = panel - size_t(b) * size_t(quant_bytes(f)) + layout.scales_at +
-                           size_t(b / super) * size_t(scale_bytes(f.scales));
-    const int g = b % super;
-    const float d = half_of(scale, row);
+  const int per_unit = unit_blocks(f.scales);
+  const uint8_t* scale = nullptr;
+  for (int b = 0; b < layout.blocks; ++b, panel += quant_bytes(f.bits), out += kBlock) {
+    const int g = b % per_unit;
+    if (g == 0) {
+      scale = panel;
+      panel += scale_bytes(f.scales);
+    }
+    const float d = half_of(scale + (f.scales == Scales::d ? 32 * g : 0), row);
     for (int i = 0; i < kBlock; ++i) {
       const float q = float(quant_of(f, panel, row, i) - f.zero_point);
       switch (f.scales) {
@@ -155,7 +164,7 @@ void unpack_row(const PanelLayout& layout, const uint8_t* panel, int row, float*
                    half_of(scale + 32, row) * float(scale[64 + 32 * g + 16 + row]);
           break;
         case Scales::six:
-          out[i] = d * float(int8_t(scale[32 + 32 * g + (i < 16 ? 0 : 16) + row])) * q;
+          out[i] = d * float(int8_t(scale[64 + 32 * g + (i < 16 ? 0 : 16) + row])) * q;
           break;
         default: out[i] = d * q;
       }
@@ -166,19 +175,12 @@ void unpack_row(const PanelLayout& layout, const uint8_t* panel, int row, float*
 }  // namespace
 
 PanelLayout panel_layout(DType type, int in) {
-  PanelLayout layout{panel_format(type), 0, 0, 0};
-  const PanelFormat& f = layout.format;
+  const PanelFormat f = panel_format(type);
   if (f.scales == Scales::none) {
-    layout.scales_at = size_t(in) * size_t(f.bits / 8) * kPanelRows;
-    layout.panel_bytes = layout.scales_at;
-  } else {
-    layout.blocks = in / kBlock;
-    layout.scales_at = size_t(layout.blocks) * size_t(quant_bytes(f));
-    layout.panel_bytes = layout.scales_at + size_t(layout.blocks / super_blocks(f.scales)) *
-                                                size_t(scale_bytes(f.scales));
+    return {f, 0, (size_t(in) * size_t(f.bits / 8) * kPanelRows + 63) / 64 * 64};
   }
-  layout.panel_bytes = (layout.panel_bytes + 63) / 64 * 64;
-  return layout;
+  const int blocks = in / kBlock, units = (blocks + unit_blocks(f.scales) - 1) / unit_blocks(f.scales);
+  return {f, blocks, size_t(units) * size_t(unit_bytes(f.bits, f.scales))};
 }
 
 void pack_panel(DType type, const PanelLayout& layout, const std::byte* raw, int rows,

@@ -2,23 +2,26 @@
 // output row and no kernel ever sums across lanes.
 //
 // Quantised types. Inputs are cut into blocks of 32; operand j (0..7) of a block is 64 bytes: for
-// each of the 16 rows the four unsigned values of inputs 4j .. 4j+3. A panel holds
-//   quants: per block, 64-byte lines
+// each of the 16 rows the four unsigned values of inputs 4j .. 4j+3. A panel is a row of units, a
+// unit the scales of one, two or eight blocks and then their quants, all in whole cache lines, so
+// that a product reads one straight stretch of memory:
+//   quants, per block:
 //     4 lines  low nibbles: line r = operand r | operand r+4 << 4       (all but Q8_0)
 //     1 line   fifth bits: bit j of byte (row, b) belongs to operand j  (Q5_0, Q5_1, Q5_K)
 //     2 lines  bits 4, 5: line p, bits 2(j%4) belong to operand j=4p+.. (Q6_K)
 //     8 lines  whole bytes, stored value + 128                          (Q8_0)
-//   scales: after all quants
-//     pair types (Q4_0 Q5_0 Q8_0): per block 16 halves d
-//     (Q4_1 Q5_1):                 per block 16 halves d, 16 halves m
-//     (Q4_K Q5_K): per 8 blocks 16 halves d, 16 halves dmin; then per block 16 bytes S, 16 bytes M
-//     (Q6_K):      per 8 blocks 16 halves d; then per block 16 int8 (first 16 inputs), 16 int8
+//   scales, per unit:
+//     d   (Q4_0 Q5_0 Q8_0): two blocks; 16 halves d for each
+//     dm  (Q4_1 Q5_1):      one block; 16 halves d, 16 halves m
+//     k   (Q4_K Q5_K):      eight; 16 halves d, 16 halves dmin; per block 16 bytes S, 16 bytes M
+//     six (Q6_K):           eight; 16 halves d, 32 bytes nothing; per block 16 int8 (first 16
+//                           inputs), 16 int8
 // and y = d q', d q' + m, (d S) q - dmin M, (d S) q', where q' = q - zero_point.
 //
 // Types without blocks: input k of the 16 rows lies side by side: 16 floats, halves or bfloats.
 //
-// Bytes per weight are the file's, but for Q4_K and Q5_K, whose 6-bit scales take whole bytes
-// (+ 4 of 144 or 176 per block of 256), and for the padding of the last panel to 16 rows.
+// Bytes per weight are the file's, but for the K types (6-bit scales take whole bytes: + 4 of 144 or
+// 176 per block of 256; Q6_K + 2 of 210), and for padding to 16 rows and to whole units.
 #pragma once
 
 #include <cstddef>
@@ -58,19 +61,21 @@ constexpr PanelFormat panel_format(DType type) {
   return {32, Scales::none, 0};
 }
 
-/// Bytes of quants per block, and of scales per super-block of `kSuper` blocks (1 where each block
-/// has its own).
-constexpr int quant_bytes(PanelFormat f) { return f.bits * 64; }
-constexpr int super_blocks(Scales s) { return s == Scales::k || s == Scales::six ? 8 : 1; }
-constexpr int scale_bytes(Scales s) {
-  return s == Scales::d ? 32 : s == Scales::dm ? 64 : s == Scales::k ? 320 : 288;
+/// Bytes of quants per block.
+constexpr int quant_bytes(int bits) { return bits * 64; }
+/// Blocks per unit, and bytes of scales per unit.
+constexpr int unit_blocks(Scales s) {
+  return s == Scales::d ? 2 : s == Scales::dm ? 1 : 8;
+}
+constexpr int scale_bytes(Scales s) { return s == Scales::d || s == Scales::dm ? 64 : 320; }
+constexpr int unit_bytes(int bits, Scales s) {
+  return scale_bytes(s) + unit_blocks(s) * quant_bytes(bits);
 }
 
 struct PanelLayout {
   PanelFormat format;
-  int blocks;           // of 32 inputs; 0 without blocks
-  size_t scales_at;     // byte offset of the scales in a panel
-  size_t panel_bytes;   // distance of panels, a multiple of 64
+  int blocks;          // of 32 inputs; 0 without blocks
+  size_t panel_bytes;  // distance of panels, a multiple of 64
 };
 PanelLayout panel_layout(DType type, int in);
 

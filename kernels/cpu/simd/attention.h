@@ -25,18 +25,25 @@ struct AttentionState {
 template <class V, int Q, int N>
 inline void score_vectors(const uint16_t* keys, int head_dim, AttentionState* const* s, int at) {
   typename V::F acc[Q][N];
+#pragma GCC unroll 8
   for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) acc[i][v] = V::zero();
   }
   for (int d = 0; d < head_dim; ++d) {
     typename V::F k[N];
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) k[v] = V::load_half(keys + d * kPageTokens + at + 16 * v);
+#pragma GCC unroll 8
     for (int i = 0; i < Q; ++i) {
       const typename V::F q = V::set1(s[i]->q[d]);
+#pragma GCC unroll 8
       for (int v = 0; v < N; ++v) acc[i][v] = V::fma(q, k[v], acc[i][v]);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) V::store(s[i]->p + at + 16 * v, acc[i][v]);
   }
 }
@@ -45,20 +52,27 @@ template <class V, int Q, int N>
 inline void add_values(const uint16_t* values, int v_dim, int n, AttentionState* const* s,
                        const float* factor, int at) {
   typename V::F acc[Q][N];
+#pragma GCC unroll 8
   for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) {
       acc[i][v] = V::mul(V::load(s[i]->sum + at + 16 * v), V::set1(factor[i]));
     }
   }
   for (int j = 0; j < n; ++j) {
     typename V::F value[N];
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) value[v] = V::load_half(values + j * v_dim + at + 16 * v);
+#pragma GCC unroll 8
     for (int i = 0; i < Q; ++i) {
       const typename V::F p = V::set1(s[i]->p[j]);
+#pragma GCC unroll 8
       for (int v = 0; v < N; ++v) acc[i][v] = V::fma(p, value[v], acc[i][v]);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < Q; ++i) {
+#pragma GCC unroll 8
     for (int v = 0; v < N; ++v) V::store(s[i]->sum + at + 16 * v, acc[i][v]);
   }
 }
@@ -72,8 +86,10 @@ inline void attend_page(const AttentionPiece& piece, const uint16_t* page, int n
   for (int at = 0; at < n; at += kStep) score_vectors<V, Q, V::kVectors>(page, piece.head_dim, s, at);
   float factor[Q];
   const F lowest = V::set1(-__builtin_inff());
+#pragma GCC unroll 8
   for (int i = 0; i < Q; ++i) {
     F score[4], max = lowest;
+#pragma GCC unroll 8
     for (int v = 0; v < 4; ++v) {
       const int count = n - 16 * v;
       score[v] = count <= 0 ? lowest : V::load(s[i]->p + 16 * v);
@@ -83,6 +99,7 @@ inline void attend_page(const AttentionPiece& piece, const uint16_t* page, int n
     const float page_max = max_lanes<V>(max);
     const float m = page_max > s[i]->max ? page_max : s[i]->max;
     F sum = V::zero();
+#pragma GCC unroll 8
     for (int v = 0; v < 4; ++v) {
       const F p = exp<V>(V::sub(score[v], V::set1(m)));
       sum = V::add(sum, p);

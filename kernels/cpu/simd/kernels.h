@@ -27,7 +27,7 @@ struct PanelView {
   DType type;
   int in, out, blocks;
   const std::byte* data;
-  size_t panel_bytes, scales_at;
+  size_t panel_bytes;
 };
 
 /// Where a product goes: out[row][0 .. out), rows `stride` floats apart; bias may be null.

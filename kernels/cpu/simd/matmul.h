@@ -16,17 +16,21 @@
 
 namespace foretoken::kernels::simd {
 
+// How far ahead of its use a line of weights is asked for, in bytes.
+inline constexpr int kPrefetch = 4096;
+
 template <class V, int kBits, Scales kScales, int T>
 inline void direct_panel(const PanelView& w, int panel, const Activations& a, int row,
                          const Output& out) {
   using I = typename V::I;
-  const std::byte* block = w.data + size_t(panel) * w.panel_bytes;
-  const std::byte* scales = block + w.scales_at;
   typename V::F acc[T];
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) acc[t] = V::zero();
-  for (int b = 0; b < w.blocks; ++b, block += kBits * 64) {
+  for_blocks<kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
+                                           const std::byte* block) {
     // Two chains of sums: operands 0-3 and 4-7 (the halves, which Q6_K scales apart).
     I one[T], two[T];
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
       if constexpr (kScales == Scales::six) {
@@ -40,6 +44,7 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
     const auto pair = [&]<int r>() {
       typename V::B low, high;
       unpack_pair<V, kBits, r>(block, low, high);
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const int8_t* q = a.q + (size_t(row + t) * size_t(a.blocks) + size_t(b)) * kBlock;
         one[t] = dot<V, kBits>(one[t], low, V::broadcast4(q + 4 * r));
@@ -50,16 +55,22 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
     pair.template operator()<1>();
     pair.template operator()<2>();
     pair.template operator()<3>();
-    for (int i = 0; i < kBits; ++i) V::prefetch(block + 2048 + 64 * i);
-    const auto scale = BlockScales<V, kScales>::load(scales, b);
+#pragma GCC unroll 8
+    for (int i = 0; i < kBits; ++i) V::prefetch(block + kPrefetch + 64 * i);
+    if (g == 0) {
+      for (int i = 0; i < scale_bytes(kScales) / 64; ++i) V::prefetch(unit + kPrefetch + 64 * i);
+    }
+    const auto scale = BlockScales<V, kScales>::load(unit, g);
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
       if constexpr (kScales != Scales::six) one[t] = V::add_int(one[t], two[t]);
       acc[t] = end_block<V, kScales>(acc[t], one[t], two[t], scale, a.scale[at], a.scaled_sum[at]);
     }
-  }
+  });
   const int first = panel * kPanelRows;
   const int n = w.out - first < kPanelRows ? w.out - first : kPanelRows;
+#pragma GCC unroll 8
   for (int t = 0; t < T; ++t) finish_output<V>(acc[t], out, row + t, first, n);
 }
 
@@ -72,10 +83,10 @@ struct Unpacked {
 
 template <class V, int kBits, Scales kScales, int R>
 inline void unpack_panels(const PanelView& w, int panel, const Unpacked<V, kScales>& u) {
+#pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
-    const std::byte* block = w.data + size_t(panel + p) * w.panel_bytes;
-    const std::byte* scales = block + w.scales_at;
-    for (int b = 0; b < w.blocks; ++b, block += kBits * 64) {
+    for_blocks<kBits, kScales>(w, panel + p, [&](int b, const std::byte* unit, int g,
+                                                 const std::byte* block) {
       std::byte* to = u.bytes + (size_t(b) * R + size_t(p)) * 512;
       const auto pair = [&]<int r>() {
         typename V::B low, high;
@@ -87,8 +98,8 @@ inline void unpack_panels(const PanelView& w, int panel, const Unpacked<V, kScal
       pair.template operator()<1>();
       pair.template operator()<2>();
       pair.template operator()<3>();
-      u.scales[size_t(b) * R + size_t(p)] = BlockScales<V, kScales>::load(scales, b);
-    }
+      u.scales[size_t(b) * R + size_t(p)] = BlockScales<V, kScales>::load(unit, g);
+    });
   }
 }
 
@@ -97,7 +108,9 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
                  const Activations& a, int row, const Output& out) {
   using I = typename V::I;
   typename V::F acc[R][T];
+#pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) acc[p][t] = V::zero();
   }
   const size_t blocks = size_t(a.blocks);
@@ -109,17 +122,22 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
     const BlockScales<V, kScales>* s = u.scales + size_t(b) * R;
     I sum[R][T];
     const auto half = [&](int first, const int32_t* begin, size_t stride) {
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const I start = begin ? begin_block<V, kBits, kScales>(begin[size_t(t) * stride])
                               : V::zero_int();
+#pragma GCC unroll 8
         for (int p = 0; p < R; ++p) sum[p][t] = start;
       }
 #pragma GCC unroll 8
       for (int j = first; j < first + (kScales == Scales::six ? 4 : 8); ++j) {
         typename V::B operand[R];
+#pragma GCC unroll 8
         for (int p = 0; p < R; ++p) operand[p] = V::load_bytes(bytes + 512 * p + 64 * j);
+#pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
           const I activations = V::broadcast4(q + size_t(t) * blocks * kBlock + 4 * j);
+#pragma GCC unroll 8
           for (int p = 0; p < R; ++p) {
             sum[p][t] = dot<V, kBits>(sum[p][t], operand[p], activations);
           }
@@ -130,8 +148,10 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
       // The halves in turn, each with its own scale, in the order that end_block() has.
       for (int h = 0; h < 2; ++h) {
         half(4 * h, a.half_sum + 2 * (size_t(row) * blocks + size_t(b)) + h, 2 * blocks);
+#pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
           const typename V::F ts = V::set1(scale[size_t(t) * blocks + size_t(b)]);
+#pragma GCC unroll 8
           for (int p = 0; p < R; ++p) {
             acc[p][t] = V::fma(V::to_float(sum[p][t]), V::mul(h ? s[p].two : s[p].one, ts),
                                acc[p][t]);
@@ -140,8 +160,10 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
       }
     } else {
       half(0, a.sum + size_t(row) * blocks + size_t(b), blocks);
+#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const size_t at = size_t(t) * blocks + size_t(b);
+#pragma GCC unroll 8
         for (int p = 0; p < R; ++p) {
           acc[p][t] = end_block<V, kScales>(acc[p][t], sum[p][t], sum[p][t], s[p], scale[at],
                                             scaled_sum[at]);
@@ -149,9 +171,11 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
       }
     }
   }
+#pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
     const int first = (panel + p) * kPanelRows;
     const int n = w.out - first < kPanelRows ? w.out - first : kPanelRows;
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) finish_output<V>(acc[p][t], out, row + t, first, n);
   }
 }
@@ -214,13 +238,16 @@ inline void plain_tile(const PanelView& w, int panel, const float* x, size_t x_s
                        const Output& out) {
   constexpr size_t kBytes = kType == DType::f32 ? 64 : 32;  // of 16 rows
   typename V::F acc[R][T];
+#pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) acc[p][t] = V::zero();
   }
   const std::byte* from = w.data + size_t(panel) * w.panel_bytes;
   x += size_t(row) * x_stride;
   for (int k = 0; k < w.in; ++k, from += kBytes) {
     typename V::F v[R];
+#pragma GCC unroll 8
     for (int p = 0; p < R; ++p) {
       const std::byte* at = from + size_t(p) * w.panel_bytes;
       if constexpr (kType == DType::f32) {
@@ -231,14 +258,18 @@ inline void plain_tile(const PanelView& w, int panel, const float* x, size_t x_s
         v[p] = V::load_bfloat(at);
       }
     }
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const typename V::F xs = V::set1(x[size_t(t) * x_stride + size_t(k)]);
+#pragma GCC unroll 8
       for (int p = 0; p < R; ++p) acc[p][t] = V::fma(v[p], xs, acc[p][t]);
     }
   }
+#pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
     const int first = (panel + p) * kPanelRows;
     const int n = w.out - first < kPanelRows ? w.out - first : kPanelRows;
+#pragma GCC unroll 8
     for (int t = 0; t < T; ++t) finish_output<V>(acc[p][t], out, row + t, first, n);
   }
 }

@@ -13,25 +13,22 @@ template <class V, Scales kScales>
 struct BlockScales {
   typename V::F one, two, min;
 
-  static BlockScales load(const std::byte* scales, int b) {
+  /// Of block g of the unit that begins at `unit`.
+  static BlockScales load(const std::byte* unit, int g) {
     BlockScales s{};
     if constexpr (kScales == Scales::d) {
-      s.one = V::load_half(scales + 32 * b);
+      s.one = V::load_half(unit + 32 * g);
     } else if constexpr (kScales == Scales::dm) {
-      s.one = V::load_half(scales + 64 * b);
-      s.min = V::load_half(scales + 64 * b + 32);
+      s.one = V::load_half(unit);
+      s.min = V::load_half(unit + 32);
+    } else if constexpr (kScales == Scales::k) {
+      s.one = V::mul(V::load_half(unit), V::load_u8(unit + 64 + 32 * g));
+      s.min = V::sub(V::zero(),
+                     V::mul(V::load_half(unit + 32), V::load_u8(unit + 64 + 32 * g + 16)));
     } else {
-      const std::byte* super = scales + scale_bytes(kScales) * (b / 8);
-      const int g = b % 8;
-      if constexpr (kScales == Scales::k) {
-        s.one = V::mul(V::load_half(super), V::load_u8(super + 64 + 32 * g));
-        s.min = V::sub(V::zero(),
-                       V::mul(V::load_half(super + 32), V::load_u8(super + 64 + 32 * g + 16)));
-      } else {
-        const typename V::F d = V::load_half(super);
-        s.one = V::mul(d, V::load_i8(super + 32 + 32 * g));
-        s.two = V::mul(d, V::load_i8(super + 32 + 32 * g + 16));
-      }
+      const typename V::F d = V::load_half(unit);
+      s.one = V::mul(d, V::load_i8(unit + 64 + 32 * g));
+      s.two = V::mul(d, V::load_i8(unit + 64 + 32 * g + 16));
     }
     return s;
   }
@@ -68,6 +65,19 @@ inline void unpack_pair(const std::byte* block, typename V::B& low, typename V::
     if constexpr (kBits == 6) {
       low = V::template merge<4 - 2 * r, 0x30>(low, V::load_bytes(block + 256));
       high = V::template merge<4 - 2 * r, 0x30>(high, V::load_bytes(block + 320));
+    }
+  }
+}
+
+/// f(block b, its scales' unit, its number in the unit, its quants) for every block of a panel.
+template <int kBits, Scales kScales, class Function>
+inline void for_blocks(const PanelView& w, int panel, Function&& f) {
+  const std::byte* unit = w.data + size_t(panel) * w.panel_bytes;
+  constexpr int kUnit = unit_blocks(kScales);
+  for (int b = 0; b < w.blocks; b += kUnit, unit += unit_bytes(kBits, kScales)) {
+    const int count = kUnit == 2 && w.blocks - b < 2 ? 1 : kUnit;  // units of eight are full
+    for (int g = 0; g < count; ++g) {
+      f(b + g, unit, g, unit + scale_bytes(kScales) + g * quant_bytes(kBits));
     }
   }
 }
