@@ -14,7 +14,7 @@ TEST(GuardedBackend, ComputesAsReferenceDoes) {
   const auto x = random_floats(2 * in, 2);
   std::vector<std::vector<float>> results;
   for (const bool guarded : {false, true}) {
-    Rig rig(guarded ? make_guarded_backend() : make_backend("reference", 1));
+    Rig rig(guarded ? test::make_guarded_backend() : make_backend("reference", 1));
     const auto w = rig.weight(DType::q4_0, in, out, rows, WeightSource::Use::both);
     const Matrix y = rig.matrix(2, out), e = rig.matrix(2, in);
     rig->matmul(rig.matrix(2, in, x), *w, nullptr, false, y);
@@ -28,7 +28,7 @@ TEST(GuardedBackend, ComputesAsReferenceDoes) {
 
 TEST(GuardedBackendDeathTest, TheHostMayNotTouchABuffer) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto backend = make_guarded_backend();
+  const auto backend = test::make_guarded_backend();
   const auto buffer = backend->allocate(64);
   const Matrix m{buffer.get(), 0, 1, 16, 16};
   EXPECT_DEATH({ *static_cast<volatile float*>(row_of(m, 0)) = 1; }, "");

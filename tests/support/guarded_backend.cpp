@@ -9,8 +9,10 @@
 
 #include "kernels/cpu/reference/reference.h"
 
-namespace foretoken::kernels {
+namespace foretoken::test {
 namespace {
+
+using namespace foretoken::kernels;
 
 // All memory of one backend, locked and unlocked together.
 class Vault {
@@ -152,4 +154,4 @@ class GuardedBackend : public Backend {
 
 std::unique_ptr<Backend> make_guarded_backend() { return std::make_unique<GuardedBackend>(); }
 
-}  // namespace foretoken::kernels
+}  // namespace foretoken::test
