@@ -69,10 +69,8 @@ std::string state_text(const Entry& entry, const LocalModel& here) {
     return "partly pulled, " + std::to_string(100 * here.bytes / entry.bytes) + "%";
   }
   if (here.state == ModelState::changed) return "changed since it was pulled";
-  std::string text = state_name(here.state);
-  if (here.state == ModelState::available && entry.sha256.empty()) text += ", unverified";
-  if (!entry.runs) text += ", not run by this version";
-  return text;
+  const std::string text = state_name(here.state);
+  return entry.runs ? text : text + ", not run yet";
 }
 
 Json list_row(const Entry& entry, const LocalModel& here, bool current) {
@@ -187,16 +185,16 @@ int run_model_list(const Options& options, bool json) try {
   } catch (const std::exception&) {  // then none is current
   }
   Json rows = Json::array();
-  if (!json) std::printf("  %-22s %8s  %-28s %s\n", "NAME", "SIZE", "STATE", "LICENCE");
+  if (!json) std::printf("  %-22s%7s %-31s%s\n", "NAME", "SIZE", "LICENCE", "STATE");
   for (const Entry& entry : setting.catalogue.entries()) {
     const LocalModel here = local_model(entry, setting.paths);
     if (json) {
       rows.push_back(list_row(entry, here, entry.name == current));
       continue;
     }
-    std::printf("%c %-22s %8s  %-28s %s\n", entry.name == current ? '*' : ' ', entry.name.c_str(),
+    std::printf("%c %-22s%7s %-31s%s\n", entry.name == current ? '*' : ' ', entry.name.c_str(),
                 human_bytes(here.path.empty() ? entry.bytes : here.bytes).c_str(),
-                state_text(entry, here).c_str(), entry.licence.c_str());
+                entry.licence.c_str(), state_text(entry, here).c_str());
   }
   if (json) {
     std::printf("%s\n", rows.dump(2).c_str());
@@ -226,6 +224,7 @@ int run_model_pull(const std::string& name) {
       progress.say("this version of Foretoken does not run " + entry->name + " yet; pulling it all the same");
     }
     const InterruptWatch watch;
+    signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
     const Pulled pulled = pull(*entry, setting.catalogue, setting.paths, settings, progress,
                                [] { return interrupt_seen != 0; });
     std::fprintf(stderr, "%s is %s: %s%s\n", entry->name.c_str(),

@@ -68,7 +68,7 @@ void Progress::draw(Clock::time_point now) {
 }
 
 void Progress::finished() {
-  if (running_ && (bar_shown_ || !terminal_)) draw(Clock::now());
+  if (running_ && (bar_shown_ || (!terminal_ && done_ != drawn_at_))) draw(Clock::now());
   if (bar_shown_) std::fputc('\n', out_);
   bar_shown_ = running_ = false;
 }
