@@ -10,7 +10,7 @@
 
 namespace foretoken::lsp {
 
-/// An open file descriptor, closed with the object. Movable.
+/// An open file descriptor, closed with the object. Movable; front thread.
 class Fd {
  public:
   explicit Fd(int fd = -1) : fd_(fd) {}

@@ -15,7 +15,7 @@
 
 namespace foretoken::lsp {
 
-/// Told what happens, on the calling thread. `lsp/progress` draws it on a terminal.
+/// Told what happens, on the front thread. `lsp/progress` draws it on a terminal.
 class PullReporter {
  public:
   virtual ~PullReporter() = default;
