@@ -100,7 +100,8 @@ Catalogue Catalogue::read(const std::filesystem::path& file) {
     if (!catalogue.find(catalogue.default_)) throw std::runtime_error("the default is no model");
     return catalogue;
   } catch (const std::exception& error) {
-    throw std::runtime_error("the model catalogue " + file.string() + " is broken: " + error.what());
+    throw std::runtime_error("the model catalogue " + file.string() +
+                             " is broken: " + error.what());
   }
 }
 

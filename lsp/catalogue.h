@@ -26,9 +26,9 @@ struct Source {
 /// Immutable value.
 struct Entry {
   std::string name, title, licence, architecture, fim;
-  uint64_t bytes = 0;     // exact where sha256 is pinned, else about
-  std::string sha256;     // lower-case hex; "": unverified
-  bool runs = true;       // false: this version of Foretoken lacks its architecture or tokenizer
+  uint64_t bytes = 0;  // exact where sha256 is pinned, else about
+  std::string sha256;  // lower-case hex; "": unverified
+  bool runs = true;    // false: this version of Foretoken lacks its architecture or tokenizer
   std::vector<Source> sources;
 
   bool built_in() const { return sources.size() == 1 && !sources[0].share.empty(); }

@@ -30,7 +30,9 @@ struct Report {
   std::vector<Row> rows;
   Json json = Json::object();
   std::vector<std::string> trouble;
-  void row(std::string label, std::string text) { rows.push_back({std::move(label), std::move(text)}); }
+  void row(std::string label, std::string text) {
+    rows.push_back({std::move(label), std::move(text)});
+  }
 };
 
 void look_at_machine(const Machine& machine, const Options& options, Report& report) {
@@ -42,8 +44,8 @@ void look_at_machine(const Machine& machine, const Options& options, Report& rep
                            human_bytes(machine.memory_available) + " free; read at " +
                            human_bytes(uint64_t(bandwidth)) + "/s");
   const std::string pages = machine.huge_pages.empty() ? "unknown" : machine.huge_pages;
-  report.row("Huge pages", pages == "never" ? "never: weights lie in small pages, a little slower"
-                                            : pages);
+  report.row("Huge pages",
+             pages == "never" ? "never: weights lie in small pages, a little slower" : pages);
   report.json["machine"] = {{"processor", machine.processor},
                             {"threads", machine.processors},
                             {"memory_total", machine.memory_total},
@@ -62,10 +64,15 @@ void look_at_backends(const Options& options, Report& report) {
     const bool used = runs && taken == backend.name;
     std::string name(backend.name);
     name.resize(std::max<size_t>(name.size(), 10), ' ');
-    report.row(label, name + (used ? "answers" : runs ? "runs here" : "not here") +
-                          (backend.needs.empty() || runs ? "" : ": needs " + std::string(backend.needs)));
+    report.row(label,
+               name +
+                   (used   ? "answers"
+                    : runs ? "runs here"
+                           : "not here") +
+                   (backend.needs.empty() || runs ? "" : ": needs " + std::string(backend.needs)));
     label.clear();
-    list.push_back({{"name", backend.name}, {"needs", backend.needs}, {"runs", runs}, {"used", used}});
+    list.push_back(
+        {{"name", backend.name}, {"needs", backend.needs}, {"runs", runs}, {"used", used}});
   }
   report.json["backends"] = list;
   const bool found = std::ranges::any_of(list, [](const Json& b) { return b["used"].get<bool>(); });
@@ -83,8 +90,10 @@ void look_at_models(const Options& options, const Paths& paths, const Machine& m
     const ModelFacts facts = model_facts(engine::GgufFile(choice.path.string()));
     if (!facts.problem.empty()) report.trouble.push_back(facts.problem);
     report.row("", "fill-in-the-middle: " + (facts.problem.empty() ? facts.fim_order : "unknown"));
-    report.json["model"] = {{"name", choice.name}, {"path", choice.path.string()},
-                            {"why", choice.why},   {"note", choice.note},
+    report.json["model"] = {{"name", choice.name},
+                            {"path", choice.path.string()},
+                            {"why", choice.why},
+                            {"note", choice.note},
                             {"runs", facts.problem.empty()}};
   } catch (const std::exception& error) {
     report.trouble.push_back(error.what());
@@ -109,7 +118,7 @@ void look_at_models(const Options& options, const Paths& paths, const Machine& m
 
 /// "private", "not there yet", or what is wrong with it.
 std::string folder_state(const std::filesystem::path& path, std::string* trouble) {
-  struct stat info {};
+  struct stat info{};
   if (lstat(path.c_str(), &info) != 0) return "not there yet";
   if (S_ISLNK(info.st_mode)) return *trouble = short_path(path) + " is a symbolic link; remove it";
   if (info.st_uid != geteuid()) return *trouble = short_path(path) + " belongs to another user";
@@ -172,7 +181,8 @@ int run_doctor(const Options& options, bool json) try {
   }
   for (const Row& row : report.rows) print_wrapped(row.label, row.text);
   for (const std::string& trouble : report.trouble) print_wrapped("Trouble", trouble);
-  std::printf("\n%s\n", ready ? "Ready to complete." : "No completion can be made before that is mended.");
+  std::printf("\n%s\n",
+              ready ? "Ready to complete." : "No completion can be made before that is mended.");
   return ready ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "foretoken: %s\n", error.what());
@@ -181,7 +191,8 @@ int run_doctor(const Options& options, bool json) try {
 
 CLI::App* add_doctor_command(CLI::App& app, const Options& options, int& exit_status) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App* doctor = app.add_subcommand("doctor", "What this machine can do, and which model answers");
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "What this machine can do, and which model answers");
   doctor->add_flag("--json", *json, "Print JSON");
   doctor->callback([=, &options, &exit_status] { exit_status = run_doctor(options, *json); });
   return doctor;

@@ -38,7 +38,7 @@ volatile sig_atomic_t interrupt_seen = 0;
 class InterruptWatch {
  public:
   InterruptWatch() {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { interrupt_seen = 1; };
     sigaction(SIGINT, &action, &before_int_);
     sigaction(SIGTERM, &action, &before_term_);
@@ -49,17 +49,23 @@ class InterruptWatch {
   }
 
  private:
-  struct sigaction before_int_ {}, before_term_ {};
+  struct sigaction before_int_{}, before_term_{};
 };
 
 const char* state_name(ModelState state) {
   switch (state) {
-    case ModelState::available: return "available";
-    case ModelState::partial: return "partial";
-    case ModelState::unverified: return "pulled, unverified";
-    case ModelState::verified: return "pulled, verified";
-    case ModelState::changed: return "changed";
-    case ModelState::built_in: return "built in";
+    case ModelState::available:
+      return "available";
+    case ModelState::partial:
+      return "partial";
+    case ModelState::unverified:
+      return "pulled, unverified";
+    case ModelState::verified:
+      return "pulled, verified";
+    case ModelState::changed:
+      return "changed";
+    case ModelState::built_in:
+      return "built in";
   }
   return "";
 }
@@ -74,12 +80,16 @@ std::string state_text(const Entry& entry, const LocalModel& here) {
 }
 
 Json list_row(const Entry& entry, const LocalModel& here, bool current) {
-  return {{"name", entry.name},     {"title", entry.title},
-          {"licence", entry.licence}, {"bytes", here.path.empty() ? entry.bytes : here.bytes},
-          {"fim", entry.fim},       {"state", state_name(here.state)},
+  return {{"name", entry.name},
+          {"title", entry.title},
+          {"licence", entry.licence},
+          {"bytes", here.path.empty() ? entry.bytes : here.bytes},
+          {"fim", entry.fim},
+          {"state", state_name(here.state)},
           {"sha256", entry.sha256.empty() ? Json(nullptr) : Json(entry.sha256)},
           {"path", here.path.empty() ? Json(nullptr) : Json(here.path.string())},
-          {"runs", entry.runs},     {"current", current}};
+          {"runs", entry.runs},
+          {"current", current}};
 }
 
 std::string grouped(uint64_t number) {
@@ -118,10 +128,11 @@ Json info_json(const ModelChoice& choice, const engine::GgufFile& file, const Mo
             {"weights", facts.weights},
             {"bits_per_weight", facts.bits_per_weight},
             {"split_rules", facts.split_rules},
-            {"fim", {{"family", facts.fim_family},
-                     {"order", facts.fim_order},
-                     {"found_by", facts.fim_found_by},
-                     {"stops", stops}}},
+            {"fim",
+             {{"family", facts.fim_family},
+              {"order", facts.fim_order},
+              {"found_by", facts.fim_found_by},
+              {"stops", stops}}},
             {"runs", facts.problem.empty()}};
   if (!facts.problem.empty()) json["problem"] = facts.problem;
   return json;
@@ -133,7 +144,8 @@ void print_row(const char* label, const std::string& text) {
 
 void print_info(const ModelChoice& choice, const engine::GgufFile& file, const ModelFacts& facts,
                 const std::string& state, const std::string& sha256) {
-  std::printf("%s%s%s\n", choice.name.c_str(), facts.title.empty() ? "" : ": ", facts.title.c_str());
+  std::printf("%s%s%s\n", choice.name.c_str(), facts.title.empty() ? "" : ": ",
+              facts.title.c_str());
   print_row("file", engine::printable(short_path(choice.path), 400));
   print_row("size", human_bytes(file.file_bytes()) + (state.empty() ? "" : ", " + state));
   if (!sha256.empty()) print_row("sha256", sha256);
@@ -143,8 +155,8 @@ void print_info(const ModelChoice& choice, const engine::GgufFile& file, const M
   if (facts.layers > 0) {
     print_row("shape", std::to_string(facts.layers) + " layers, width " +
                            std::to_string(facts.width) + ", " + std::to_string(facts.heads) +
-                           " heads, " + std::to_string(facts.kv_heads) + " key-value, feed-forward " +
-                           std::to_string(facts.feed_forward));
+                           " heads, " + std::to_string(facts.kv_heads) +
+                           " key-value, feed-forward " + std::to_string(facts.feed_forward));
     print_row("context", grouped(uint64_t(facts.context)) + " tokens");
   }
   std::string mix;
@@ -155,8 +167,8 @@ void print_info(const ModelChoice& choice, const engine::GgufFile& file, const M
   std::snprintf(bits, sizeof bits, " (%.2f bits a weight)", facts.bits_per_weight);
   print_row("weights", mix + bits);
   if (!facts.split_rules.empty()) {
-    print_row("tokenizer", grouped(uint64_t(facts.vocabulary)) + " tokens, split rules " +
-                               facts.split_rules);
+    print_row("tokenizer",
+              grouped(uint64_t(facts.vocabulary)) + " tokens, split rules " + facts.split_rules);
     const bool fills = facts.fim_found_by != "none" && facts.fim_family != "none";
     print_row("FIM", fills ? facts.fim_family + ": " + facts.fim_order + " (found by " +
                                  facts.fim_found_by + ")"
@@ -210,7 +222,8 @@ int run_model_pull(const std::string& name) {
   std::string resume = "foretoken model pull";
   try {
     const Setting setting;
-    const Entry* entry = name.empty() ? &setting.catalogue.standard() : setting.catalogue.find(name);
+    const Entry* entry =
+        name.empty() ? &setting.catalogue.standard() : setting.catalogue.find(name);
     if (!entry) {
       throw std::runtime_error("there is no model \"" + engine::printable(name) +
                                "\" in the catalogue" + setting.catalogue.suggestion(name));
@@ -221,18 +234,21 @@ int run_model_pull(const std::string& name) {
     if (const char* roots = std::getenv("SSL_CERT_FILE")) settings.certificates = roots;
     Progress progress(stderr, isatty(STDERR_FILENO) != 0);
     if (!entry->runs) {
-      progress.say("this version of Foretoken does not run " + entry->name + " yet; pulling it all the same");
+      progress.say("this version of Foretoken does not run " + entry->name +
+                   " yet; pulling it all the same");
     }
     const InterruptWatch watch;
     signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
     const Pulled pulled = pull(*entry, setting.catalogue, setting.paths, settings, progress,
                                [] { return interrupt_seen != 0; });
-    std::fprintf(stderr, "%s is %s: %s%s\n", entry->name.c_str(),
-                 pulled.was_here ? "here already" : "here", short_path(pulled.path).c_str(),
-                 entry->sha256.empty() ? " (no published hash to check it against: unverified)" : "");
+    std::fprintf(
+        stderr, "%s is %s: %s%s\n", entry->name.c_str(), pulled.was_here ? "here already" : "here",
+        short_path(pulled.path).c_str(),
+        entry->sha256.empty() ? " (no published hash to check it against: unverified)" : "");
     return 0;
   } catch (const PullInterrupted&) {
-    std::fprintf(stderr, "foretoken: interrupted; what came is kept, go on with: %s\n", resume.c_str());
+    std::fprintf(stderr, "foretoken: interrupted; what came is kept, go on with: %s\n",
+                 resume.c_str());
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);  // so that a calling script stops too
     return 1;
@@ -288,9 +304,8 @@ CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_sta
 
   CLI::App* list = model->add_subcommand("list", "Models that can be had, and which are here");
   list->add_flag("--json", arguments->json, "Print JSON");
-  list->callback([=, &options, &exit_status] {
-    exit_status = run_model_list(options, arguments->json);
-  });
+  list->callback(
+      [=, &options, &exit_status] { exit_status = run_model_list(options, arguments->json); });
 
   CLI::App* pull = model->add_subcommand("pull", "Bring a model onto this machine");
   pull->add_option("NAME", arguments->name, "A name of the list; without it the default model");
@@ -304,10 +319,10 @@ CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_sta
   });
 
   CLI::App* check = model->add_subcommand("check", "Whether a model file is sound and can be run");
-  check->add_option("MODEL", arguments->name, "File or name; without it the model that answers now");
-  check->callback([=, &options, &exit_status] {
-    exit_status = run_model_check(options, arguments->name);
-  });
+  check->add_option("MODEL", arguments->name,
+                    "File or name; without it the model that answers now");
+  check->callback(
+      [=, &options, &exit_status] { exit_status = run_model_check(options, arguments->name); });
   return model;
 }
 

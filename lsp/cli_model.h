@@ -11,9 +11,9 @@ class App;
 
 namespace foretoken::lsp {
 
-/// Adds `model` and these four to `app`. The one that was asked for runs while CLI11 parses and leaves
-/// 0 or 1 in `exit_status`. Returns the `model` command: more subcommands go there. `options` and
-/// `exit_status` must outlive the parse.
+/// Adds `model` and these four to `app`. The one that was asked for runs while CLI11 parses and
+/// leaves 0 or 1 in `exit_status`. Returns the `model` command: more subcommands go there.
+/// `options` and `exit_status` must outlive the parse.
 CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_status);
 
 /// Each returns its exit status; errors are one line on stderr.

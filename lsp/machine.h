@@ -8,11 +8,11 @@ namespace foretoken::lsp {
 
 /// Immutable value.
 struct Machine {
-  std::string processor;             // "AMD EPYC 9B45"
-  int processors = 1;                // logical ones that this process may use
-  uint64_t memory_total = 0;         // bytes; the control group's limit where it is lower
+  std::string processor;      // "AMD EPYC 9B45"
+  int processors = 1;         // logical ones that this process may use
+  uint64_t memory_total = 0;  // bytes; the control group's limit where it is lower
   uint64_t memory_available = 0;
-  std::string huge_pages;            // "always", "madvise", "never"; "": unknown
+  std::string huge_pages;  // "always", "madvise", "never"; "": unknown
 
   static Machine look();
 };

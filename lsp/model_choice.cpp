@@ -25,7 +25,9 @@ std::string stem(const fs::path& path) {
   return engine::printable(name.ends_with(".gguf") ? name.substr(0, name.size() - 5) : name);
 }
 
-std::string pull_command(const Entry& entry) { return "foretoken model pull " + entry.name; }
+std::string pull_command(const Entry& entry) {
+  return "foretoken model pull " + entry.name;
+}
 
 }  // namespace
 
@@ -35,8 +37,8 @@ std::string too_slow_here(const Entry& entry, const Machine& machine) {
   if (machine.memory_total != 0 && memory > machine.memory_total) {
     return "needs " + human_bytes(memory) + " of memory";
   }
-  // A token reads the whole file once and a prompt token costs two operations a weight; both grow with
-  // the processors. 300 MB each keeps a line under about a second on present ones.
+  // A token reads the whole file once and a prompt token costs two operations a weight; both grow
+  // with the processors. 300 MB each keeps a line under about a second on present ones.
   if (entry.bytes > uint64_t(machine.processors) * 300000000) {
     return "too slow on " + std::to_string(machine.processors) +
            (machine.processors == 1 ? " processor" : " processors");
@@ -54,8 +56,8 @@ ModelChoice named_model(const std::string& wanted, const Catalogue& catalogue, c
                                pull_command(*entry) + " brings it again, --model " +
                                short_path(here.path) + " uses it as it is");
     }
-    throw std::runtime_error("the model " + entry->name + " is not on this machine yet: " +
-                             pull_command(*entry));
+    throw std::runtime_error("the model " + entry->name +
+                             " is not on this machine yet: " + pull_command(*entry));
   }
   if (is_file(wanted)) return {wanted, stem(wanted), "", ""};
   const bool bare = wanted.find('/') == std::string::npos && !wanted.starts_with('.');
@@ -100,8 +102,8 @@ ModelChoice choose_model(const std::string& wanted, const Catalogue& catalogue, 
   if (pocket == catalogue.entries().end()) {
     throw std::runtime_error("no model is on this machine: " + pull_command(catalogue.standard()));
   }
-  const std::string better = "the small built-in model answers; a better one: " +
-                             pull_command(catalogue.standard());
+  const std::string better =
+      "the small built-in model answers; a better one: " + pull_command(catalogue.standard());
   return {paths.share / pocket->file_name(), pocket->name, "no other model is on this machine",
           note.empty() ? better : note + "; " + better};
 }

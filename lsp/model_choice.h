@@ -16,13 +16,13 @@ namespace foretoken::lsp {
 /// Immutable value.
 struct ModelChoice {
   std::filesystem::path path;  // the file to open
-  std::string name;            // what answers call it: catalogue name, else the file's name without .gguf
-  std::string why;             // "asked for with --model", "the best of those pulled", …
-  std::string note;            // one line for the user where something better could be had; else ""
+  std::string name;  // what answers call it: catalogue name, else the file's name without .gguf
+  std::string why;   // "asked for with --model", "the best of those pulled", …
+  std::string note;  // one line for the user where something better could be had; else ""
 };
 
-/// Throws std::runtime_error (one line, with near names) where `wanted` is given and not here. A bad
-/// configuration is no error: it is told in `note`. Looks at the file system; opens no model.
+/// Throws std::runtime_error (one line, with near names) where `wanted` is given and not here. A
+/// bad configuration is no error: it is told in `note`. Looks at the file system; opens no model.
 ModelChoice choose_model(const std::string& wanted, const Catalogue& catalogue, const Paths& paths,
                          const UserConfig& config, const Machine& machine);
 

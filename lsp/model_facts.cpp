@@ -18,9 +18,12 @@ std::string text_or(const engine::GgufFile& file, std::string_view key, const ch
 
 std::string order_name(engine::FimOrder order) {
   switch (order) {
-    case engine::FimOrder::prefix_suffix_middle: return "prefix, suffix, middle";
-    case engine::FimOrder::suffix_prefix_middle: return "suffix, prefix, middle";
-    case engine::FimOrder::none: break;
+    case engine::FimOrder::prefix_suffix_middle:
+      return "prefix, suffix, middle";
+    case engine::FimOrder::suffix_prefix_middle:
+      return "suffix, prefix, middle";
+    case engine::FimOrder::none:
+      break;
   }
   return "none: left to right only";
 }

@@ -13,15 +13,18 @@ namespace foretoken::lsp {
 
 PartFile::PartFile(const PrivateFolder& folder, std::string name, const std::string& kind,
                    std::string origin)
-    : folder_(folder), name_(std::move(name)), part_(name_ + "." + kind + ".part"),
-      from_(name_ + "." + kind + ".from"), origin_(std::move(origin)) {
+    : folder_(folder),
+      name_(std::move(name)),
+      part_(name_ + "." + kind + ".part"),
+      from_(name_ + "." + kind + ".from"),
+      origin_(std::move(origin)) {
   fd_ = folder_.open(part_, O_RDWR | O_CREAT);
   std::istringstream note(folder_.read_small(from_).value_or(""));
   std::string origin_then, size_then;
   std::getline(note, origin_then);
   std::getline(note, mark_);
   std::getline(note, size_then);
-  struct stat info {};
+  struct stat info{};
   fstat(fd_.get(), &info);
   const auto parsed =
       std::from_chars(size_then.data(), size_then.data() + size_then.size(), checkpoint_);
@@ -38,7 +41,8 @@ void PartFile::sum_again() {
   std::vector<char> buffer(1 << 20);
   if (lseek(fd_.get(), 0, SEEK_SET) < 0) folder_.fail("read", part_, errno);
   for (uint64_t at = 0; at < size_;) {
-    const ssize_t got = read(fd_.get(), buffer.data(), std::min<uint64_t>(buffer.size(), size_ - at));
+    const ssize_t got =
+        read(fd_.get(), buffer.data(), std::min<uint64_t>(buffer.size(), size_ - at));
     if (got <= 0) folder_.fail("read", part_, got < 0 ? errno : EIO);
     sum_.add({buffer.data(), size_t(got)});
     at += uint64_t(got);
@@ -52,8 +56,7 @@ void PartFile::append(std::string_view bytes) {
 }
 
 void PartFile::note() {
-  folder_.write_small(from_,
-                      origin_ + "\n" + mark_ + "\n" + std::to_string(checkpoint_) + "\n");
+  folder_.write_small(from_, origin_ + "\n" + mark_ + "\n" + std::to_string(checkpoint_) + "\n");
 }
 
 void PartFile::checkpoint(const std::string& mark) {
@@ -71,7 +74,9 @@ void PartFile::cut_back(uint64_t size, const std::string& mark) {
   note();
 }
 
-std::string PartFile::sha256() { return sum_.hex(); }
+std::string PartFile::sha256() {
+  return sum_.hex();
+}
 
 void PartFile::land() {
   folder_.sync(fd_, part_);

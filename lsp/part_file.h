@@ -1,6 +1,7 @@
 // The unfinished file of a pull: NAME.KIND.part, and beside it NAME.KIND.from, which says where the
 // bytes come from and how far they may be trusted. Another pull of the same source goes on from
-// there; each kind of source (hub, pip) has its own, so that trying one keeps what the other brought.
+// there; each kind of source (hub, pip) has its own, so that trying one keeps what the other
+// brought.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +32,9 @@ class PartFile {
   void cut_back(uint64_t size, const std::string& mark);
   uint64_t checkpoint_size() const { return checkpoint_; }
 
-  std::string sha256();        // of all bytes so far; once
-  void land();                 // the part becomes NAME, durable
-  void discard();              // both go
+  std::string sha256();  // of all bytes so far; once
+  void land();           // the part becomes NAME, durable
+  void discard();        // both go
 
  private:
   void note();

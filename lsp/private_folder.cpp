@@ -18,11 +18,14 @@ namespace {
 std::string remedy(int error) {
   switch (error) {
     case ENOSPC:
-    case EDQUOT: return "; free some room, or set XDG_CACHE_HOME to a folder on another disk";
+    case EDQUOT:
+      return "; free some room, or set XDG_CACHE_HOME to a folder on another disk";
     case EACCES:
     case EPERM:
-    case EROFS: return "; make it writable, or set XDG_CACHE_HOME to a folder that is";
-    default: return "";
+    case EROFS:
+      return "; make it writable, or set XDG_CACHE_HOME to a folder that is";
+    default:
+      return "";
   }
 }
 
@@ -54,14 +57,16 @@ PrivateFolder::PrivateFolder(const fs::path& path) : path_(path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_on("make the folder", path, errno);
   fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd_ && (errno == ELOOP || errno == ENOTDIR)) {
-    throw std::runtime_error(short_path(path) + " is a symbolic link or no folder; remove it, or set "
+    throw std::runtime_error(short_path(path) +
+                             " is a symbolic link or no folder; remove it, or set "
                              "XDG_CACHE_HOME to a folder of your own");
   }
   if (!fd_) fail_on("open the folder", path, errno);
-  struct stat info {};
+  struct stat info{};
   if (fstat(fd_.get(), &info) != 0) fail_on("look at", path, errno);
   if (info.st_uid != geteuid()) {
-    throw std::runtime_error(short_path(path) + " belongs to another user; remove it, or set "
+    throw std::runtime_error(short_path(path) +
+                             " belongs to another user; remove it, or set "
                              "XDG_CACHE_HOME to a folder of your own");
   }
   if ((info.st_mode & 0777) != 0700 && fchmod(fd_.get(), 0700) != 0) {
@@ -81,7 +86,7 @@ Fd PrivateFolder::open(const std::string& name, int flags) const {
 }
 
 bool PrivateFolder::exists(const std::string& name) const {
-  struct stat info {};
+  struct stat info{};
   return fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
@@ -128,10 +133,12 @@ void PrivateFolder::rename(const std::string& from, const std::string& to) const
   fsync(fd_.get());
 }
 
-void PrivateFolder::remove(const std::string& name) const { unlinkat(fd_.get(), name.c_str(), 0); }
+void PrivateFolder::remove(const std::string& name) const {
+  unlinkat(fd_.get(), name.c_str(), 0);
+}
 
 uint64_t PrivateFolder::free_bytes() const {
-  struct statvfs info {};
+  struct statvfs info{};
   if (fstatvfs(fd_.get(), &info) != 0) fail("look at", ".", errno);
   return uint64_t(info.f_bavail) * info.f_frsize;
 }

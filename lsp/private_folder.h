@@ -40,12 +40,13 @@ class PrivateFolder {
 
   Fd open(const std::string& name, int flags) const;  // O_CREAT means mode 0600
   bool exists(const std::string& name) const;
-  std::optional<std::string> read_small(const std::string& name) const;  // <= 64 KiB; absent: nullopt
+  std::optional<std::string> read_small(
+      const std::string& name) const;  // <= 64 KiB; absent: nullopt
   void write_small(const std::string& name, const std::string& text) const;  // lands by rename
   void write_all(const Fd& fd, const std::string& name, std::string_view bytes) const;
   void sync(const Fd& fd, const std::string& name) const;
-  void rename(const std::string& from, const std::string& to) const;         // durable
-  void remove(const std::string& name) const;                                // missing: no error
+  void rename(const std::string& from, const std::string& to) const;  // durable
+  void remove(const std::string& name) const;                         // missing: no error
   uint64_t free_bytes() const;
 
   [[noreturn]] void fail(const std::string& doing, const std::string& name, int error) const;

@@ -50,9 +50,10 @@ void Progress::progress(uint64_t done, uint64_t total) {
   done_ = done;
   total_ = total;
   const auto since = now - drawn_;
-  const bool due = terminal_ ? since >= std::chrono::milliseconds(100)
-                             : since >= std::chrono::seconds(15) ||
-                                   (since >= std::chrono::seconds(2) && (done - drawn_at_) * 10 >= total);
+  const bool due = terminal_
+                       ? since >= std::chrono::milliseconds(100)
+                       : since >= std::chrono::seconds(15) ||
+                             (since >= std::chrono::seconds(2) && (done - drawn_at_) * 10 >= total);
   if (due) draw(now);
 }
 

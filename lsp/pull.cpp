@@ -26,7 +26,9 @@ Fd lock_pull(const PrivateFolder& folder, const Entry& entry, PullReporter& repo
   return fd;
 }
 
-std::string kind(const Source& source) { return source.hub.empty() ? "pip" : "hub"; }
+std::string kind(const Source& source) {
+  return source.hub.empty() ? "pip" : "hub";
+}
 
 /// What the present bytes of a part must have come from to be of use.
 std::string origin(const Source& source) {
@@ -37,7 +39,9 @@ std::string origin(const Source& source) {
 }
 
 /// "SHA256  NAME.gguf", as sha256sum writes and reads it: the pin of what was pulled.
-std::string pin_name(const std::string& file) { return file + ".sha256"; }
+std::string pin_name(const std::string& file) {
+  return file + ".sha256";
+}
 std::string pin_text(const std::string& sha256, const std::string& file) {
   return sha256 + "  " + file + "\n";
 }
@@ -125,11 +129,12 @@ LocalModel local_model(const Entry& entry, const Paths& paths) {
     return {ModelState::built_in, path, uint64_t(std::filesystem::file_size(path, error))};
   }
   const auto path = paths.models() / entry.file_name();
-  struct stat file {}, pin {};
+  struct stat file{}, pin{};
   if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) {
     uint64_t bytes = 0;
     for (const char* kind : {".hub.part", ".pip.part"}) {
-      if (stat((path.string() + kind).c_str(), &file) == 0) bytes = std::max(bytes, uint64_t(file.st_size));
+      if (stat((path.string() + kind).c_str(), &file) == 0)
+        bytes = std::max(bytes, uint64_t(file.st_size));
     }
     return {bytes ? ModelState::partial : ModelState::available, {}, bytes};
   }

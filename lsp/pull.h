@@ -45,8 +45,9 @@ struct Pulled {
   bool was_here = false;  // nothing had to be done
 };
 
-/// Front thread (of `model pull`). Throws std::runtime_error with one line for people; after that no
-/// file that failed its check is left. Two pulls of one model at once: the second waits and says so.
+/// Front thread (of `model pull`). Throws std::runtime_error with one line for people; after that
+/// no file that failed its check is left. Two pulls of one model at once: the second waits and says
+/// so.
 Pulled pull(const Entry& entry, const Catalogue& catalogue, const Paths& paths,
             const PullSettings& settings, PullReporter& reporter,
             const std::function<bool()>& interrupted);

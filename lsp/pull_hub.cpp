@@ -19,7 +19,8 @@ std::string host_of(const std::string& url) {
 std::string escaped_path(const std::string& path) {
   std::string text;
   for (const char c : path) {
-    if (std::isalnum(static_cast<unsigned char>(c)) || std::string_view("/-._~").find(c) != std::string_view::npos) {
+    if (std::isalnum(static_cast<unsigned char>(c)) ||
+        std::string_view("/-._~").find(c) != std::string_view::npos) {
       text += c;
     } else {
       char code[4];
@@ -62,8 +63,8 @@ class HubTransfer {
     // The file's own bytes: no compression on the way, ranges count them.
     headers_ = curl_slist_append(headers_, "Accept-Encoding: identity");
     if (part_.size() > 0) {
-      headers_ = curl_slist_append(
-          headers_, ("Range: bytes=" + std::to_string(part_.size()) + "-").c_str());
+      headers_ = curl_slist_append(headers_,
+                                   ("Range: bytes=" + std::to_string(part_.size()) + "-").c_str());
       if (!part_.mark().empty()) {
         headers_ = curl_slist_append(headers_, ("If-Range: " + part_.mark()).c_str());
       }
@@ -86,9 +87,7 @@ class HubTransfer {
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &code);
     return code;
   }
-  std::string linked_sha256() const {
-    return linked_.size() == 64 ? linked_ : std::string();
-  }
+  std::string linked_sha256() const { return linked_.size() == 64 ? linked_ : std::string(); }
   uint64_t total() const { return total_; }
 
  private:
@@ -119,8 +118,10 @@ class HubTransfer {
     if (colon == std::string_view::npos) return;
     const std::string name(line.substr(0, colon));
     std::string_view value = line.substr(colon + 1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front()))) value.remove_prefix(1);
-    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
+    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.front())))
+      value.remove_prefix(1);
+    while (!value.empty() && std::isspace(static_cast<unsigned char>(value.back())))
+      value.remove_suffix(1);
     const auto is = [&](const char* other) { return strcasecmp(name.c_str(), other) == 0; };
     if (is("etag") && value.size() < 200 && !value.starts_with("W/")) etag_ = value;
     if (is("content-length")) std::from_chars(value.begin(), value.end(), length_);
@@ -181,12 +182,18 @@ class HubTransfer {
 std::string explain(CURLcode code, const std::string& host) {
   switch (code) {
     case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_RESOLVE_PROXY: return host + " is not known to this machine's network (offline?)";
-    case CURLE_COULDNT_CONNECT: return host + " cannot be reached (offline?)";
-    case CURLE_OPERATION_TIMEDOUT: return host + " does not answer";
-    case CURLE_PEER_FAILED_VERIFICATION: return host + " has a certificate that this machine does not trust";
-    case CURLE_UNSUPPORTED_PROTOCOL: return "only https is allowed";
-    default: return host + ": " + curl_easy_strerror(code);
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      return host + " is not known to this machine's network (offline?)";
+    case CURLE_COULDNT_CONNECT:
+      return host + " cannot be reached (offline?)";
+    case CURLE_OPERATION_TIMEDOUT:
+      return host + " does not answer";
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return host + " has a certificate that this machine does not trust";
+    case CURLE_UNSUPPORTED_PROTOCOL:
+      return "only https is allowed";
+    default:
+      return host + ": " + curl_easy_strerror(code);
   }
 }
 
@@ -220,8 +227,9 @@ std::string pull_from_hub(const Source& source, const std::string& hub, const Pu
     if (code == CURLE_OK && (status == 200 || status == 206) && part.size() == transfer.total()) {
       return transfer.linked_sha256();
     }
-    const bool odd_range = before > 0 && (status == 416 || (status == 206 && part.size() == before &&
-                                                            code == CURLE_WRITE_ERROR));
+    const bool odd_range =
+        before > 0 &&
+        (status == 416 || (status == 206 && part.size() == before && code == CURLE_WRITE_ERROR));
     if (odd_range) part.restart();  // what lies here is no beginning of what the hub has
     const bool worth_it = odd_range || part.size() != before || status >= 500;
     if (!worth_it || attempt >= context.settings.tries) {

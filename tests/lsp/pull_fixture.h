@@ -77,7 +77,9 @@ class Pull : public testing::Test {
   }
 
   Paths paths() const {
-    return {.share = folder / "share", .cache = folder / "cache/foretoken", .config = folder / "config"};
+    return {.share = folder / "share",
+            .cache = folder / "cache/foretoken",
+            .config = folder / "config"};
   }
   std::vector<std::string> files() const {
     std::vector<std::string> names;

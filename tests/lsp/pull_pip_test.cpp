@@ -15,8 +15,10 @@ using testing::HasSubstr;
 class PullPip : public Pull {
  protected:
   PullPip() {
-    // Python without venv: the machine's own pip is taken, which is quicker. One test takes the venv.
-    settings.python = folder.write("python", "#!/bin/sh\n[ \"$2\" != venv ] && exec python3 \"$@\"\n");
+    // Python without venv: the machine's own pip is taken, which is quicker. One test takes the
+    // venv.
+    settings.python =
+        folder.write("python", "#!/bin/sh\n[ \"$2\" != venv ] && exec python3 \"$@\"\n");
     std::filesystem::permissions(settings.python, std::filesystem::perms::owner_all);
     setenv("PIP_NO_INDEX", "1", 1);
     setenv("PIP_FIND_LINKS", (folder / "wheels").c_str(), 1);
@@ -35,14 +37,15 @@ class PullPip : public Pull {
         "sys.argv[3] + '\\nVersion: 1.0\\n');"
         "w.writestr(sys.argv[3] + '-1.0.dist-info/RECORD', ''); w.close()";
     const std::string command = "python3 -c \"" + script + "\" " +
-                                (folder / ("wheels/" + name + "-1.0-py3-none-any.whl")).string() + " " +
-                                (folder / "member").string() + " " + name;
+                                (folder / ("wheels/" + name + "-1.0-py3-none-any.whl")).string() +
+                                " " + (folder / "member").string() + " " + name;
     ASSERT_EQ(std::system(command.c_str()), 0);
   }
 
   Source from_pip(const std::vector<std::string>& packages) const {
     Source source;
-    for (const std::string& package : packages) source.pip.push_back({package, "1.0", package + "/part.bin"});
+    for (const std::string& package : packages)
+      source.pip.push_back({package, "1.0", package + "/part.bin"});
     return source;
   }
 };

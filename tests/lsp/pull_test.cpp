@@ -35,7 +35,7 @@ TEST_F(Pull, LandsVerifiedAndPrivateWhateverTheUmask) {
   EXPECT_EQ(pulled.sha256, sum_of(content));
   EXPECT_EQ(local_model(entry, paths()).state, ModelState::verified);
   EXPECT_THAT(files(), ElementsAre(".tiny.lock", "tiny.gguf", "tiny.gguf.sha256"));
-  struct stat info {};
+  struct stat info{};
   for (const auto& folder : {paths().cache, paths().models()}) {
     ASSERT_EQ(stat(folder.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 07777, 0700u) << folder;
@@ -206,7 +206,7 @@ TEST_F(Pull, AFailingWriteIsAnErrorAndThePartIsKept) {
   const Hub hub(content);
   use(hub);
   entry.sources = {from_hub("good")};
-  struct rlimit before {}, limit {};
+  struct rlimit before{}, limit{};
   getrlimit(RLIMIT_FSIZE, &before);
   limit = before;
   limit.rlim_cur = 100000;
@@ -227,7 +227,8 @@ TEST_F(Pull, PlantedLinksAndForeignFoldersAreRefused) {
   EXPECT_THAT(failure(), HasSubstr("is a symbolic link"));
   EXPECT_TRUE(std::filesystem::is_empty(folder / "elsewhere"));
   std::filesystem::remove(folder / "cache/foretoken");
-  if (geteuid() != 0) GTEST_SKIP() << "only root can give a folder away: the foreign one is not tried";
+  if (geteuid() != 0)
+    GTEST_SKIP() << "only root can give a folder away: the foreign one is not tried";
   std::filesystem::create_directories(folder / "cache/foretoken");
   ASSERT_EQ(chown((folder / "cache/foretoken").c_str(), 12345, 12345), 0);
   EXPECT_THAT(failure(), HasSubstr("belongs to another user"));

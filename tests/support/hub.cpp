@@ -36,8 +36,8 @@ void make_certificate(const std::string& certificate_file, const std::string& ke
   X509_sign(certificate.get(), key.get(), EVP_sha256());
   using File = std::unique_ptr<FILE, int (*)(FILE*)>;
   PEM_write_X509(File(fopen(certificate_file.c_str(), "w"), fclose).get(), certificate.get());
-  PEM_write_PrivateKey(File(fopen(key_file.c_str(), "w"), fclose).get(), key.get(), nullptr, nullptr, 0,
-                       nullptr, nullptr);
+  PEM_write_PrivateKey(File(fopen(key_file.c_str(), "w"), fclose).get(), key.get(), nullptr,
+                       nullptr, 0, nullptr, nullptr);
 }
 
 }  // namespace
@@ -52,8 +52,11 @@ Hub::Hub(const std::string& content) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   posix_spawn_file_actions_addclose(&actions, ends[0]);
-  std::vector<std::string> words{"python3", FORETOKEN_SOURCE_DIR "/tests/support/hub_server.py",
-                                 certificate(), key, (folder_ / "content").string(),
+  std::vector<std::string> words{"python3",
+                                 FORETOKEN_SOURCE_DIR "/tests/support/hub_server.py",
+                                 certificate(),
+                                 key,
+                                 (folder_ / "content").string(),
                                  (folder_ / "log").string()};
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -67,7 +70,9 @@ Hub::Hub(const std::string& content) {
   if (port_.empty()) throw std::runtime_error("the test hub does not start");
 }
 
-Hub::~Hub() { stop(); }
+Hub::~Hub() {
+  stop();
+}
 
 void Hub::stop() {
   if (pid_ < 0) return;
