@@ -1,5 +1,9 @@
 #include "kernels/backend.h"
 
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -20,8 +24,20 @@ bool runs_avx512() {
          __builtin_cpu_supports("avx512vnni");
 }
 
+// The processor has tiles and int8 products, the kernel saves their state, and this process may use
+// it (asked for once, granted for good).
+bool runs_amx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!runs_avx512() || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
+  constexpr unsigned kTile = 1u << 24, kInt8 = 1u << 25;
+  if ((d & kTile) == 0 || (d & kInt8) == 0) return false;
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 bool runs_reference() { return true; }
 
+std::unique_ptr<Backend> make_amx(int threads) { return make_cpu_backend(amx_kernels(), threads); }
 std::unique_ptr<Backend> make_avx512(int threads) {
   return make_cpu_backend(avx512_kernels(), threads);
 }
@@ -31,6 +47,7 @@ std::unique_ptr<Backend> make_avx2(int threads) {
 std::unique_ptr<Backend> make_reference(int) { return make_reference_backend(); }
 
 constexpr BackendEntry kBackends[] = {
+    {"amx", "AMX int8 tiles", runs_amx, make_amx},
     {"avx512", "AVX-512 F/BW/DQ/VL/VNNI", runs_avx512, make_avx512},
     {"avx2", "AVX2, FMA, F16C and BMI2", runs_avx2, make_avx2},
     {"reference", "nothing", runs_reference, make_reference},

@@ -44,6 +44,7 @@ struct Avx512 {
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
   static I to_int(F a) { return _mm512_cvtps_epi32(a); }  // half to even
   static I set1_int(int32_t v) { return _mm512_set1_epi32(v); }
+  static I load_int(const int32_t* p) { return _mm512_loadu_si512(p); }
   static I zero_int() { return _mm512_setzero_si512(); }
   static I add_int(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub_int(I a, I b) { return _mm512_sub_epi32(a, b); }
@@ -78,6 +79,7 @@ struct Avx512 {
 
   static B load_bytes(const void* p) { return _mm512_loadu_si512(p); }
   static void store_bytes(void* p, B v) { _mm512_storeu_si512(p, v); }
+  static B sub_bytes(B v, int n) { return _mm512_sub_epi8(v, _mm512_set1_epi8(char(n))); }
   static B low_nibbles(B v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
   static B high_nibbles(B v) {
     return _mm512_and_si512(_mm512_srli_epi16(v, 4), _mm512_set1_epi8(15));
