@@ -69,11 +69,11 @@ class ExitLimit {
 
 }  // namespace
 
-int run_lsp(const Options& options, CompleterFactory factory, const LspFlags& flags) {
+int run_lsp(const Options& options, CompleterFactory factory, const LspArguments& arguments) {
   Log log;
-  const auto level = log_level_of(flags.log_level);
+  const auto level = log_level_of(arguments.log_level);
   if (!level) {
-    log.error("--log-level " + flags.log_level + ": expected off, error, warn, info or debug");
+    log.error("--log-level " + arguments.log_level + ": expected off, error, warn, info or debug");
     return 2;
   }
   log.set_level(*level);
@@ -91,7 +91,7 @@ int run_lsp(const Options& options, CompleterFactory factory, const LspFlags& fl
   const auto transport = std::make_shared<FdTransport>(std::move(stdio.in), std::move(stdio.out));
   ServerSetup setup;
   setup.version = FORETOKEN_VERSION;
-  setup.client_process_id = flags.client_process_id;
+  setup.client_process_id = arguments.client_process_id;
   setup.exit = [&](int status) {
     code = status;
     loop->stop();

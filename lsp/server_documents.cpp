@@ -1,14 +1,13 @@
 // The server's methods about documents, completion, and the server itself.
 #include <malloc.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <utility>
 
 #include "lsp/server.h"
+#include "lsp/sha256.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -17,15 +16,9 @@ namespace {
 constexpr size_t kRemembered = 64;
 
 std::string sha256_hex(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) return "";
-  std::string out;
-  for (unsigned int i = 0; i < size; ++i) {
-    out += "0123456789abcdef"[digest[i] >> 4];
-    out += "0123456789abcdef"[digest[i] & 15];
-  }
-  return out;
+  Sha256 sum;
+  sum.add(text);
+  return sum.hex();
 }
 
 uint64_t resident_bytes() {

@@ -124,6 +124,7 @@ bool FdTransport::wait_readable() {
 }
 
 bool FdTransport::post_frame(Frame frame) {
+  if (!outbox_.wait_for_room()) return false;
   const size_t size = frame.text.size() + 256;
   {
     std::unique_lock lock(inbox_->mutex);

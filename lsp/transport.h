@@ -68,7 +68,7 @@ class FdTransport final : public Sink {
   const Outbox& outbox() const { return outbox_; }
 
  private:
-  static constexpr size_t kInboxBytes = 8u << 20;
+  static constexpr size_t kInboxBytes = 1u << 20;
 
   void read_loop();
   void write_loop();

@@ -13,14 +13,14 @@
 
 int main(int argc, char** argv) {
   using namespace foretoken::lsp;
-  LspFlags flags;
+  LspArguments arguments;
   std::string text = "completed", fail;
   bool never_ready = false, hold = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view arg = argv[i];
     const std::string value(arg.substr(arg.find('=') == arg.npos ? arg.size() : arg.find('=') + 1));
-    if (arg.starts_with("--clientProcessId=")) flags.client_process_id = std::atoll(value.c_str());
-    if (arg.starts_with("--log-level=")) flags.log_level = value;
+    if (arg.starts_with("--clientProcessId=")) arguments.client_process_id = std::atoll(value.c_str());
+    if (arg.starts_with("--log-level=")) arguments.log_level = value;
     if (arg.starts_with("--text=")) text = value;
     if (arg.starts_with("--fail=")) fail = value;
     if (arg == "--never-ready") never_ready = true;
@@ -32,5 +32,5 @@ int main(int argc, char** argv) {
     auto completer = std::make_shared<FakeCompleter>(text, FakeCompleter::When::on_thread);
     if (hold) completer->close_gate();
     return completer;
-  }, flags);
+  }, arguments);
 }
