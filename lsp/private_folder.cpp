@@ -43,15 +43,6 @@ void make_with_parents(const fs::path& path) {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 PrivateFolder::PrivateFolder(const fs::path& path) : path_(path) {
   if (path.has_parent_path()) make_with_parents(path.parent_path());
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_on("make the folder", path, errno);

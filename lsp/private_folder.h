@@ -6,24 +6,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "lsp/fd.h"
 
 namespace foretoken::lsp {
-
-/// An open file descriptor, closed with the object. Movable; front thread.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 /// A folder of mode 0700 that belongs to this user and is no symbolic link; names below are plain
 /// file names, looked up from the open folder, so that swapping the path later changes nothing.

@@ -26,18 +26,6 @@ int64_t now_ns() {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = std::exchange(other.fd_, -1);
-  }
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 ClientStdio take_stdio() {
   ClientStdio stdio;
   stdio.in = Fd(::fcntl(0, F_DUPFD_CLOEXEC, 3));

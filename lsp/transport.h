@@ -16,24 +16,12 @@
 #include <string_view>
 #include <thread>
 
+#include "lsp/fd.h"
 #include "lsp/framing.h"
 #include "lsp/loop.h"
 #include "lsp/outbox.h"
 
 namespace foretoken::lsp {
-
-/// Owns a descriptor. Immutable but for the move.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 /// The client's end of the program's stdin and stdout, taken out of everybody else's reach: from now
 /// on descriptor 1 is stderr and descriptor 0 reads nothing, so a library that prints cannot break

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "lsp/documents.h"
+#include "lsp/fd.h"
 #include "lsp/text.h"
-#include "lsp/transport.h"
 
 namespace foretoken::lsp {
 namespace {
