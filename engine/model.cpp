@@ -188,15 +188,28 @@ void check_tensors(const GgufFile& file, const ModelConfig& c) {
   }
 }
 
-size_t Model::bytes_per_token() const {
-  size_t sum = head().bytes();
+namespace {
+
+template <typename Measure>
+size_t sum_of_matrices(const std::vector<Layer>& layers, Measure measure) {
+  size_t sum = 0;
   for (const Layer& l : layers) {
     for (const Weight* w : {l.q.get(), l.k.get(), l.v.get(), l.o.get(), l.gate.get(), l.up.get(),
                             l.down.get()}) {
-      sum += w->bytes();
+      sum += measure(*w);
     }
   }
   return sum;
+}
+
+}  // namespace
+
+size_t Model::bytes_per_token() const {
+  return head().bytes() + sum_of_matrices(layers, [](const Weight& w) { return w.bytes(); });
+}
+
+size_t Model::macs_per_token() const {
+  return sum_of_matrices(layers, [](const Weight& w) { return size_t(w.in()) * size_t(w.out()); });
 }
 
 size_t Model::weight_bytes() const {

@@ -68,6 +68,8 @@ class Model {
   size_t weight_bytes() const;                 // resident
   /// Bytes of weights that one decoded token reads.
   size_t bytes_per_token() const;
+  /// Multiply-adds of the matrices for one prefilled token (without the LM head).
+  size_t macs_per_token() const;
 
  private:
   std::unique_ptr<kernels::Buffer> vectors_;   // all norms and biases

@@ -8,12 +8,9 @@ namespace foretoken::engine {
 
 using kernels::kPageTokens;
 
-Runtime::Runtime(RuntimeOptions options) : backend_(std::move(options.backend)) {
+Runtime::Runtime(RuntimeOptions options)
+    : name_(std::move(options.name)), backend_(std::move(options.backend)) {
   const GgufFile file(options.model_path);
-  const size_t slash = options.model_path.find_last_of('/');
-  name_ = slash == std::string::npos ? options.model_path : options.model_path.substr(slash + 1);
-  if (name_.ends_with(".gguf")) name_.resize(name_.size() - 5);
-
   tokenizer_ = std::make_unique<Tokenizer>(file);
   fim_ = detect_fim(file, *tokenizer_);
   const ModelConfig config = read_config(file);
@@ -44,6 +41,8 @@ Runtime::Runtime(RuntimeOptions options) : backend_(std::move(options.backend)) 
   tree_ = std::make_unique<KvTree>(*stream_, *pool_, pages);
   forward_ = std::make_unique<Forward>(*model_, *backend_, *stream_, options.chunk);
 }
+
+size_t Runtime::kv_bytes_per_token() const { return pool_->bytes_per_page() / kPageTokens; }
 
 std::optional<Runtime::Trouble> Runtime::prefill(KvTree::Sequence& sequence,
                                                  std::span<const TokenId> ids,

@@ -19,6 +19,7 @@ namespace foretoken::engine {
 
 struct RuntimeOptions {
   std::string model_path;
+  std::string name;      // what answers call the model; never a path
   std::unique_ptr<kernels::Backend> backend;
   uint64_t kv_bytes = 128u << 20;
   int chunk = 128;       // tokens per prefill pass: a layer of it ends within 5 ms on the CPUs at hand
@@ -32,7 +33,7 @@ class Runtime {
   /// Throws ModelError, std::bad_alloc.
   explicit Runtime(RuntimeOptions options);
 
-  const std::string& name() const { return name_; }     // of the model: a file name, never a path
+  const std::string& name() const { return name_; }
   const kernels::Backend& backend() const { return *backend_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const Fim& fim() const { return fim_; }
@@ -40,6 +41,7 @@ class Runtime {
   int window() const { return window_; }                 // tokens, after the context limit
   int longest_sequence() const { return longest_; }      // tokens that fit the KV pool and the context
   size_t kv_bytes() const { return kv_bytes_; }
+  size_t kv_bytes_per_token() const;
 
   KvTree& tree() { return *tree_; }
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "engine/stop.h"
+#include "lsp/engine_loader.h"
 #include "lsp/insertion.h"
+#include "lsp/model_choice.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -25,8 +27,18 @@ size_t line_start(std::string_view text, size_t at) {
   return newline == std::string_view::npos ? 0 : newline + 1;
 }
 
-/// A `raw` request: the text stands for the model's output.
-CompletionAnswer answer_raw(const CompletionQuery& query, engine::Mode mode, size_t at) {
+}  // namespace
+
+engine::Mode resolve_mode(engine::Mode wanted, std::string_view text, size_t cursor) {
+  if (wanted != engine::Mode::decide) return wanted;
+  const std::string_view before = text.substr(0, cursor);
+  return engine::decide_mode(before.substr(before.size() - std::min(before.size(), kNear)),
+                             text.substr(cursor, kNear));
+}
+
+CompletionAnswer answer_raw(const CompletionQuery& query) {
+  const size_t at = query.document->to_lf_offset(query.cursor);
+  const engine::Mode mode = resolve_mode(query.mode, query.document->lf(), at);
   const std::string& text = query.document->lf();
   const std::string_view before = std::string_view(text).substr(0, at);
   engine::StopRule rule({mode, before.substr(before.size() - std::min(before.size(), kNear)),
@@ -41,15 +53,6 @@ CompletionAnswer answer_raw(const CompletionQuery& query, engine::Mode mode, siz
   finish_answer(*query.document, query.cursor,
                 std::string_view(raw).substr(0, std::min(verdict.keep, raw.size())), false, &answer);
   return answer;
-}
-
-}  // namespace
-
-engine::Mode resolve_mode(engine::Mode wanted, std::string_view text, size_t cursor) {
-  if (wanted != engine::Mode::decide) return wanted;
-  const std::string_view before = text.substr(0, cursor);
-  return engine::decide_mode(before.substr(before.size() - std::min(before.size(), kNear)),
-                             text.substr(cursor, kNear));
 }
 
 void finish_answer(const Snapshot& document, size_t cursor, std::string_view raw,
@@ -79,6 +82,10 @@ void finish_answer(const Snapshot& document, size_t cursor, std::string_view raw
   answer->text = valid_utf8(insertion.text);
 }
 
+std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token) {
+  return std::make_shared<EngineCompleter>(load_engine(choose_model(options), options), options);
+}
+
 EngineCompleter::EngineCompleter(std::shared_ptr<engine::Engine> engine, const Options& options)
     : engine_(std::move(engine)), options_(options) {}
 
@@ -87,7 +94,7 @@ Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
   const size_t at = document->to_lf_offset(std::min(query.cursor, document->text().size()));
   const engine::Mode mode = resolve_mode(query.mode, document->lf(), at);
   if (query.raw) {
-    done(answer_raw(query, mode, at));
+    done(answer_raw(query));
     return 0;
   }
 

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
-#include <unordered_map>
+#include <stop_token>
 
 #include "engine/engine.h"
 #include "lsp/completer.h"
@@ -27,8 +26,15 @@ class EngineCompleter : public Completer {
   const Options options_;
 };
 
+/// Chooses and loads a model for a server (lsp/cli_lsp): slow, so not on the front thread. Throws
+/// std::exception with a line for the user.
+std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop);
+
 /// The mode a query asks for, decided from the text where it leaves that open. LF text.
 engine::Mode resolve_mode(engine::Mode wanted, std::string_view text, size_t cursor);
+
+/// A query with `raw`: that text goes through stop and insertion rules as if a model had written it.
+CompletionAnswer answer_raw(const CompletionQuery& query);
 
 /// Raw model text to the answer: insertion rules, offsets in the document, valid UTF-8. Pure.
 /// `from_line_start`: raw replaces the blanks between the line's start and the cursor.

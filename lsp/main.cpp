@@ -1,2 +1,55 @@
-#include <cstdio>
-int main() { std::fputs("foretoken\n", stderr); return 2; }
+// The table of subcommands, and nothing else.
+#include <CLI/CLI.hpp>
+
+#include "lsp/cli_bench.h"
+#include "lsp/cli_complete.h"
+#include "lsp/cli_doctor.h"
+#include "lsp/cli_model.h"
+#include "lsp/cli_model_run.h"
+#include "lsp/completion.h"
+#include "lsp/options.h"
+
+int main(int argc, char** argv) {
+  using namespace foretoken::lsp;
+  Options options;
+  CLI::App app{"foretoken: code completion from a model on your own machine"};
+  app.set_version_flag("--version", FORETOKEN_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();  // the common settings may stand behind the subcommand
+  add_option_flags(app, options);
+
+  int status = 0;
+
+  CompleteArguments complete;
+  CLI::App* complete_command = app.add_subcommand("complete", "complete at FILE:LINE:COL, or answer JSON lines");
+  add_complete_flags(*complete_command, complete);
+  complete_command->callback([&] { status = run_complete(complete, options); });
+
+
+  CLI::App* model_command = add_model_command(app, options, status);
+  TokenizeArguments tokenize;
+  CLI::App* tokenize_command = model_command->add_subcommand("tokenize", "stdin as a JSON array of token ids");
+  add_tokenize_flags(*tokenize_command, tokenize);
+  tokenize_command->callback([&] { status = run_tokenize(tokenize, options); });
+  LogitsArguments logits;
+  CLI::App* logits_command = model_command->add_subcommand("logits", "what the model says after a prompt of ids");
+  add_logits_flags(*logits_command, logits);
+  logits_command->callback([&] { status = run_logits(logits, options); });
+
+  CLI::App* bench_command = app.add_subcommand("bench", "how fast this machine computes");
+  bench_command->require_subcommand(1);
+  BenchModelArguments bench;
+  CLI::App* bench_model = bench_command->add_subcommand("model", "prefill and decode speed of a model");
+  add_bench_model_flags(*bench_model, bench);
+  bench_model->callback([&] { status = run_bench_model(bench, options); });
+
+  add_doctor_command(app, options, status);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error);  // prints help or what is wrong
+    return code == 0 ? 0 : 2;
+  }
+  return status;
+}

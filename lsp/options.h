@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <string>
 
+namespace CLI {
+class App;
+}
+
 namespace foretoken::lsp {
 
 struct Options {
@@ -23,5 +27,8 @@ struct Options {
   int block_tokens = 160;          // some 12 lines
   uint64_t kv_bytes = 128u << 20;  // KV budget: 10,900 tokens of Qwen2.5-Coder-0.5B in F16
 };
+
+/// The command line's flags for the settings above.
+void add_option_flags(CLI::App& app, Options& options);
 
 }  // namespace foretoken::lsp

@@ -1,0 +1,39 @@
+#include "lsp/engine_loader.h"
+
+#include <algorithm>
+#include <iostream>
+#include <new>
+#include <stdexcept>
+
+#include "kernels/backend.h"
+
+namespace foretoken::lsp {
+
+ModelChoice announced_model(const Options& options) {
+  ModelChoice choice = choose_model(options);
+  if (!choice.note.empty()) std::cerr << "foretoken: " << choice.note << "\n";
+  return choice;
+}
+
+std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const Options& options) {
+  engine::RuntimeOptions runtime;
+  runtime.model_path = choice.path.string();
+  runtime.name = choice.name;
+  runtime.backend = kernels::make_backend(options.backend, options.threads);
+  runtime.kv_bytes = options.kv_bytes;
+  runtime.window = options.window_tokens;
+  runtime.longest_output = std::max({options.block_tokens, options.line_tokens, options.word_tokens});
+  try {
+    return std::make_unique<engine::Runtime>(std::move(runtime));
+  } catch (const std::bad_alloc&) {
+    throw std::runtime_error(choice.path.string() +
+                             ": not enough memory to load this model; free some, or take a smaller "
+                             "one (foretoken model list)");
+  }
+}
+
+std::shared_ptr<engine::Engine> load_engine(const ModelChoice& choice, const Options& options) {
+  return std::make_shared<engine::Engine>(load_runtime(choice, options));
+}
+
+}  // namespace foretoken::lsp
