@@ -1,5 +1,6 @@
 #include "lsp/cli_model.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -12,8 +13,10 @@
 #include "engine/gguf.h"
 #include "lsp/model_choice.h"
 #include "lsp/model_facts.h"
+#include "lsp/private_folder.h"
 #include "lsp/progress.h"
 #include "lsp/pull.h"
+#include "lsp/sha256.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -115,7 +118,7 @@ Json info_json(const ModelChoice& choice, const engine::GgufFile& file, const Mo
             {"state", state},
             {"sha256", sha256},
             {"title", facts.title},
-            {"licence", facts.licence},
+            {"licence", facts.licence.empty() ? Json() : Json(facts.licence)},
             {"architecture", facts.architecture},
             {"parameters", facts.parameters},
             {"layers", facts.layers},
@@ -149,7 +152,7 @@ void print_info(const ModelChoice& choice, const engine::GgufFile& file, const M
   print_row("file", engine::printable(short_path(choice.path), 400));
   print_row("size", human_bytes(file.file_bytes()) + (state.empty() ? "" : ", " + state));
   if (!sha256.empty()) print_row("sha256", sha256);
-  print_row("licence", facts.licence);
+  print_row("licence", facts.licence.empty() ? "not stated in the file" : facts.licence);
   print_row("architecture", facts.architecture);
   print_row("parameters", parameters_text(facts.parameters));
   if (facts.layers > 0) {
@@ -187,6 +190,12 @@ ModelChoice wanted_or_current(const Options& options, const std::string& wanted,
                       Machine::look());
 }
 
+/// The catalogue's entry whose file was chosen; null for any other file.
+const Entry* entry_of(const ModelChoice& choice, const Setting& setting) {
+  const Entry* entry = setting.catalogue.find(choice.name);
+  return entry && local_model(*entry, setting.paths).path == choice.path ? entry : nullptr;
+}
+
 }  // namespace
 
 int run_model_list(const Options& options, bool json) try {
@@ -218,7 +227,7 @@ int run_model_list(const Options& options, bool json) try {
   return report(error);
 }
 
-int run_model_pull(const std::string& name) {
+int run_model_pull(const std::string& name, bool again) {
   std::string resume = "foretoken model pull";
   try {
     const Setting setting;
@@ -231,6 +240,7 @@ int run_model_pull(const std::string& name) {
     resume += " " + entry->name;
     PullSettings settings;
     settings.hub = setting.config.hub;
+    settings.again = again;
     if (const char* roots = std::getenv("SSL_CERT_FILE")) settings.certificates = roots;
     Progress progress(stderr, isatty(STDERR_FILENO) != 0);
     if (!entry->runs) {
@@ -261,12 +271,12 @@ int run_model_info(const Options& options, const std::string& wanted, bool json)
   const Setting setting;
   const ModelChoice choice = wanted_or_current(options, wanted, setting);
   const engine::GgufFile file(choice.path.string());
-  const ModelFacts facts = model_facts(file);
-  const Entry* entry = setting.catalogue.find(choice.name);
+  ModelFacts facts = model_facts(file);
   std::string state, sha256;
-  if (entry && local_model(*entry, setting.paths).path == choice.path) {
+  if (const Entry* entry = entry_of(choice, setting)) {
     state = state_name(local_model(*entry, setting.paths).state);
     sha256 = entry->sha256;
+    facts.licence = entry->licence;
   }
   if (json) {
     const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
@@ -286,8 +296,17 @@ int run_model_check(const Options& options, const std::string& wanted) try {
   const engine::GgufFile file(choice.path.string());
   const ModelFacts facts = model_facts(file);
   if (!facts.problem.empty()) throw std::runtime_error(facts.problem);
-  std::printf("ok: %s, %s, %s\n", choice.name.c_str(), facts.architecture.c_str(),
-              facts.fim_order.c_str());
+  const Entry* entry = entry_of(choice, setting);
+  const bool pinned = entry && !entry->sha256.empty();
+  if (pinned &&
+      Sha256::of_file(Fd(open(choice.path.c_str(), O_RDONLY | O_CLOEXEC)).get()) != entry->sha256) {
+    throw std::runtime_error(short_path(choice.path) +
+                             " is not what was published (its SHA-256 differs); bring it again: "
+                             "foretoken model pull --again " +
+                             entry->name);
+  }
+  std::printf("ok: %s (%s, %s%s)\n", choice.name.c_str(), facts.architecture.c_str(),
+              facts.fim_order.c_str(), pinned ? ", SHA-256 as published" : "");
   return 0;
 } catch (const std::exception& error) {
   return report(error);
@@ -296,7 +315,7 @@ int run_model_check(const Options& options, const std::string& wanted) try {
 CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_status) {
   struct Arguments {
     std::string name;
-    bool json = false;
+    bool json = false, again = false;
   };
   const auto arguments = std::make_shared<Arguments>();
   CLI::App* model = app.add_subcommand("model", "Models: list, pull, look into, check");
@@ -309,7 +328,9 @@ CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_sta
 
   CLI::App* pull = model->add_subcommand("pull", "Bring a model onto this machine");
   pull->add_option("NAME", arguments->name, "A name of the list; without it the default model");
-  pull->callback([=, &exit_status] { exit_status = run_model_pull(arguments->name); });
+  pull->add_flag("--again", arguments->again, "Pull it even though it is here");
+  pull->callback(
+      [=, &exit_status] { exit_status = run_model_pull(arguments->name, arguments->again); });
 
   CLI::App* info = model->add_subcommand("info", "What a model is made of");
   info->add_option("MODEL", arguments->name, "File or name; without it the model that answers now");

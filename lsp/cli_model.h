@@ -18,7 +18,7 @@ CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_sta
 
 /// Each returns its exit status; errors are one line on stderr.
 int run_model_list(const Options& options, bool json);
-int run_model_pull(const std::string& name);  // "": the default model
+int run_model_pull(const std::string& name, bool again);  // "": the default model
 int run_model_info(const Options& options, const std::string& wanted, bool json);
 int run_model_check(const Options& options, const std::string& wanted);
 

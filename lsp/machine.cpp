@@ -59,26 +59,25 @@ Machine Machine::look() {
 
 double measured_read_bandwidth(int threads) {
   using Clock = std::chrono::steady_clock;
-  constexpr size_t kBytes = 256u << 20;
+  using Lane = uint64_t __attribute__((vector_size(16)));
+  constexpr size_t kLanes = (256u << 20) / sizeof(Lane), kBlock = (1u << 20) / sizeof(Lane);
   threads = std::clamp(threads, 1, 64);
-  const std::vector<uint64_t> memory(kBytes / sizeof(uint64_t), 1);
+  const std::vector<Lane> memory(kLanes, Lane{1, 1});
   std::atomic<uint64_t> read_bytes = 0, sink = 0;
   const auto begin = Clock::now(), end = begin + std::chrono::milliseconds(100);
   std::vector<std::jthread> readers;
   for (int t = 0; t < threads; ++t) {
     readers.emplace_back([&, t] {
-      constexpr size_t kBlock = (1u << 20) / sizeof(uint64_t);
-      uint64_t sum = 0;
-      for (size_t at = size_t(t) * kBlock; Clock::now() < end; at += size_t(threads) * kBlock) {
-        const uint64_t* block = &memory[at % (memory.size() - kBlock + 1) / kBlock * kBlock];
-        uint64_t a = 0, b = 0, c = 0, d = 0;
+      Lane a{}, b{}, c{}, d{};
+      uint64_t blocks = 0;
+      for (size_t at = size_t(t); Clock::now() < end; at += size_t(threads), ++blocks) {
+        const Lane* block = &memory[at % (kLanes / kBlock) * kBlock];
         for (size_t i = 0; i < kBlock; i += 4) {
           a += block[i], b += block[i + 1], c += block[i + 2], d += block[i + 3];
         }
-        sum += a + b + c + d;
-        read_bytes += kBlock * sizeof(uint64_t);
       }
-      sink += sum;
+      sink += (a + b + c + d)[0];
+      read_bytes += blocks * kBlock * sizeof(Lane);
     });
   }
   readers.clear();

@@ -19,13 +19,13 @@ std::string text_or(const engine::GgufFile& file, std::string_view key, const ch
 std::string order_name(engine::FimOrder order) {
   switch (order) {
     case engine::FimOrder::prefix_suffix_middle:
-      return "prefix, suffix, middle";
+      return "prefix-suffix-middle";
     case engine::FimOrder::suffix_prefix_middle:
-      return "suffix, prefix, middle";
+      return "suffix-prefix-middle";
     case engine::FimOrder::none:
       break;
   }
-  return "none: left to right only";
+  return "left to right only";
 }
 
 void count_weights(const engine::GgufFile& file, ModelFacts& facts) {
@@ -46,7 +46,7 @@ ModelFacts model_facts(const engine::GgufFile& file) {
   ModelFacts facts;
   facts.architecture = text_or(file, "general.architecture", "unknown");
   facts.title = text_or(file, "general.name", "");
-  facts.licence = text_or(file, "general.license", "not stated in the file");
+  facts.licence = text_or(file, "general.license", "");
   count_weights(file, facts);
   try {
     const engine::ModelConfig config = engine::read_config(file);

@@ -93,7 +93,8 @@ Pulled pull(const Entry& entry, const Catalogue& catalogue, const Paths& paths,
 
   const std::string file = entry.file_name();
   const LocalModel now = local_model(entry, paths);  // another process may have brought it
-  if (now.state == ModelState::verified || now.state == ModelState::unverified) {
+  const bool whole = now.state == ModelState::verified || now.state == ModelState::unverified;
+  if (whole && !settings.again) {
     return {now.path, folder.read_small(pin_name(file)).value_or("").substr(0, 64), true};
   }
   if (now.state == ModelState::changed) {

@@ -31,6 +31,7 @@ struct PullSettings {
   int stall_seconds = 30;          // without a byte: the connection is given up and resumed
   int tries = 4;                   // connections of one hub download that brought something
   std::string python = "python3";  // makes the private environment of the pip sources
+  bool again = false;              // even though the file is here
 };
 
 /// The user stopped it; what came is kept.
