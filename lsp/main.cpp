@@ -4,6 +4,7 @@
 #include "lsp/cli_bench.h"
 #include "lsp/cli_complete.h"
 #include "lsp/cli_doctor.h"
+#include "lsp/cli_lsp.h"
 #include "lsp/cli_model.h"
 #include "lsp/cli_model_run.h"
 #include "lsp/completion.h"
@@ -25,6 +26,10 @@ int main(int argc, char** argv) {
   add_complete_flags(*complete_command, complete);
   complete_command->callback([&] { status = run_complete(complete, options); });
 
+  LspArguments lsp;
+  CLI::App* lsp_command = app.add_subcommand("lsp", "serve editors over the Language Server Protocol");
+  add_lsp_flags(*lsp_command, lsp);
+  lsp_command->callback([&] { status = run_lsp(options, load_completer, lsp); });
 
   CLI::App* model_command = add_model_command(app, options, status);
   TokenizeArguments tokenize;
