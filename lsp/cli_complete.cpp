@@ -18,7 +18,7 @@
 #include "lsp/answer_json.h"
 #include "lsp/completion.h"
 #include "lsp/engine_loader.h"
-#include "lsp/model_choice.h"
+#include "lsp/workspace.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -102,15 +102,14 @@ size_t cursor_of(const Snapshot& document, const std::string& name, size_t line,
   return start + col - 1;
 }
 
-/// The name the model sees: relative to the root, or the bare file name outside of it.
-std::string shown_path(const std::string& path, const Options& options) {
-  namespace fs = std::filesystem;
+/// The name the model sees: as the server shows it for the same file in the same folder.
+std::string shown_path(const std::string& path, const Snapshot& document, const Options& options) {
   if (path.empty()) return path;
-  const fs::path absolute = fs::absolute(path).lexically_normal();
+  namespace fs = std::filesystem;
   const fs::path root = options.root.empty() ? fs::current_path() : fs::absolute(options.root);
-  const std::string relative = absolute.lexically_relative(root.lexically_normal()).generic_string();
-  if (relative.empty() || relative.starts_with("..")) return absolute.filename().string();
-  return relative;
+  Workspace workspace;
+  workspace.set({uri_of_path(root.lexically_normal().string())});
+  return workspace.shown_path(document.uri());
 }
 
 std::shared_ptr<const Snapshot> snapshot_of(const std::string& path, std::string text) {
@@ -174,7 +173,7 @@ int run_one(const CompleteArguments& arguments, const Options& options) {
   CompletionQuery query;
   query.document = snapshot_of(path, from_stdin ? read_all(STDIN_FILENO, "stdin") : read_file(path));
   query.cursor = cursor_of(*query.document, from_stdin ? "stdin" : path, place->line, place->col);
-  query.path = shown_path(path, options);
+  query.path = shown_path(path, *query.document, options);
   query.mode = *mode_of(arguments.mode);
   query.max_tokens = arguments.max_tokens;
   query.reuse = !arguments.no_cache;
@@ -231,7 +230,7 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
     if (line < 1 || col < 1) throw Failed("line and col count from 1");
     query.cursor = cursor_of(*query.document, path.empty() ? "text" : path, size_t(line), size_t(col));
   }
-  query.path = shown_path(path, options);
+  query.path = shown_path(path, *query.document, options);
   const std::string mode = field<std::string>(request, "mode", arguments.mode);
   if (!mode_of(mode)) throw Failed("mode is word, line or block, not \"" + mode + "\"");
   query.mode = *mode_of(mode);

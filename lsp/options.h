@@ -15,7 +15,7 @@ struct Options {
   std::string model;               // --model: file or catalogue name; "": see model_choice.h
   std::string backend = "auto";    // --backend: the best the processor has
   int threads = 0;                 // --threads: 0 = one per physical core the process may use
-  std::string root;                // --root: "": folder of the file (CLI), first workspace folder (LSP)
+  std::string root;                // --root: "": the caller's folder (CLI), first workspace folder (LSP)
   bool retrieval = true;           // --no-retrieval
   bool healing = true;             // --no-healing: for comparison only, see README
   bool usual_layout = false;       // --layout usual: for comparison only
