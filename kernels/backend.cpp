@@ -44,7 +44,9 @@ std::unique_ptr<Backend> make_avx512(int threads) {
 std::unique_ptr<Backend> make_avx2(int threads) {
   return make_cpu_backend(avx2_kernels(), threads);
 }
-std::unique_ptr<Backend> make_reference(int) { return make_reference_backend(); }
+std::unique_ptr<Backend> make_reference(int threads) {
+  return make_reference_backend(allocate_host_memory, threads);
+}
 
 constexpr BackendEntry kBackends[] = {
     {"amx", "AMX int8 tiles", runs_amx, make_amx},

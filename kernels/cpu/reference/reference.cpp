@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <thread>
 #include <vector>
 
 #include "kernels/cpu/select.h"
+#include "kernels/cpu/thread_pool.h"
 #include "kernels/quant.h"
 
 namespace foretoken::kernels {
@@ -65,8 +67,21 @@ class ReferenceKv : public KvPool {
 const ReferenceWeight& weight(const Weight& w) { return static_cast<const ReferenceWeight&>(w); }
 ReferenceKv& kv(KvPool& pool) { return static_cast<ReferenceKv&>(pool); }
 
+// Four sums side by side: one alone waits for itself at every step.
+double dot(const float* a, const float* b, int n) {
+  double sum[4] = {};
+  int i = 0;
+  for (; i + 4 <= n; i += 4) {
+    for (int j = 0; j < 4; ++j) sum[j] += double(a[i + j]) * b[i + j];
+  }
+  for (; i < n; ++i) sum[0] += double(a[i]) * b[i];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 class ReferenceStream : public Stream {
  public:
+  explicit ReferenceStream(int threads) : pool_(threads) {}
+
   void upload(std::span<const float> from, Matrix to) override {
     for (int r = 0; r < to.rows; ++r) {
       std::copy_n(from.data() + size_t(r) * size_t(to.cols), to.cols, row_of(to, r));
@@ -102,17 +117,19 @@ class ReferenceStream : public Stream {
   void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate,
               Matrix out) override {
     assert(x.cols == w.in() && out.cols == w.out() && out.rows == x.rows);
-    std::vector<float> row(size_t(w.in()));
-    for (int o = 0; o < w.out(); ++o) {
-      weight(w).row(o, row);
-      for (int t = 0; t < x.rows; ++t) {
-        const float* from = row_of(x, t);
-        double sum = bias ? double(row_of(*bias, 0)[o]) : 0;
-        for (int i = 0; i < w.in(); ++i) sum += double(row[size_t(i)]) * from[i];
-        float& to = row_of(out, t)[o];
-        to = float(accumulate ? sum + to : sum);
+    constexpr int kRows = 64;  // a piece of work for one thread; each output is one thread's alone
+    pool_.parallel_for((w.out() + kRows - 1) / kRows, [&](int piece, int) {
+      std::vector<float> row(size_t(w.in()));
+      for (int o = piece * kRows; o < std::min(w.out(), (piece + 1) * kRows); ++o) {
+        weight(w).row(o, row);
+        for (int t = 0; t < x.rows; ++t) {
+          const double sum = dot(row.data(), row_of(x, t), w.in()) +
+                             (bias ? double(row_of(*bias, 0)[o]) : 0);
+          float& to = row_of(out, t)[o];
+          to = float(accumulate ? sum + to : sum);
+        }
       }
-    }
+    });
   }
 
   void silu_mul(Matrix gate, Matrix up, Matrix out) override {
@@ -223,13 +240,19 @@ class ReferenceStream : public Stream {
     }
     best.finish(out);
   }
+
+ private:
+  ThreadPool pool_;
 };
 
 class ReferenceBackend : public Backend {
  public:
-  explicit ReferenceBackend(HostAllocator allocate) : allocate_(std::move(allocate)) {}
+  ReferenceBackend(HostAllocator allocate, int threads)
+      : allocate_(std::move(allocate)), threads_(threads) {}
   std::string_view name() const override { return "reference"; }
-  int threads() const override { return 1; }
+  int threads() const override {
+    return threads_ > 0 ? threads_ : int(std::thread::hardware_concurrency());
+  }
   std::unique_ptr<Buffer> allocate(size_t bytes) override {
     return std::make_unique<HostBuffer>(allocate_(bytes), bytes);
   }
@@ -242,16 +265,17 @@ class ReferenceBackend : public Backend {
   size_t kv_bytes_per_page(const KvShape& shape) const override {
     return ReferenceKv::page_bytes(shape);
   }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<ReferenceStream>(); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<ReferenceStream>(threads_); }
 
  private:
   HostAllocator allocate_;
+  int threads_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_reference_backend(HostAllocator allocate) {
-  return std::make_unique<ReferenceBackend>(std::move(allocate));
+std::unique_ptr<Backend> make_reference_backend(HostAllocator allocate, int threads) {
+  return std::make_unique<ReferenceBackend>(std::move(allocate), threads);
 }
 
 }  // namespace foretoken::kernels

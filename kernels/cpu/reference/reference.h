@@ -1,5 +1,5 @@
-// The judge: plain loops over raw blocks, sums in double, keys and values in float32. Never
-// optimised; every other backend is compared with it.
+// The judge: plain loops over raw blocks, sums in double, keys and values in float32. Every other
+// backend is compared with it, so it stays dull; rows of a product are shared among threads.
 #pragma once
 
 #include <memory>
@@ -10,6 +10,7 @@
 namespace foretoken::kernels {
 
 /// All memory (buffers, weights, keys and values) comes from `allocate`.
-std::unique_ptr<Backend> make_reference_backend(HostAllocator allocate = allocate_host_memory);
+std::unique_ptr<Backend> make_reference_backend(HostAllocator allocate = allocate_host_memory,
+                                                int threads = 1);
 
 }  // namespace foretoken::kernels
