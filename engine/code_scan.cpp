@@ -5,7 +5,9 @@
 namespace foretoken::engine {
 namespace {
 
-char opener_of(char closer) { return closer == ')' ? '(' : closer == ']' ? '[' : '{'; }
+char opener_of(char closer) {
+  return closer == ')' ? '(' : closer == ']' ? '[' : '{';
+}
 
 }  // namespace
 
@@ -110,12 +112,18 @@ CodeScanner::Event CodeScanner::push_code(char c) {
     return Event::none;
   }
   switch (c) {
-    case '(': case '[': case '{':
+    case '(':
+    case '[':
+    case '{':
       open_.push_back({c, fed_ - 1, statement_indent_});
       return Event::opened;
-    case ')': case ']': case '}':
+    case ')':
+    case ']':
+    case '}':
       return close_bracket(c);
-    case '"': case '\'': case '`': {
+    case '"':
+    case '\'':
+    case '`': {
       const bool triple = empty_string_end_ != 0 && empty_string_end_ + 1 == fed_ && quote_ == c &&
                           (c == '"' || (c == '\'' && lexical_.hash_comments));
       if (triple) return open_string(c, true, true);
@@ -192,8 +200,8 @@ CodeScanner::Event CodeScanner::close_bracket(char c) {
     if (open_[i].kind == '{') return Event::stray;
   }
   if (found == open_.size()) return Event::stray;
-  // At the start of a line, indentation tells which of several braces is meant.
-  if (line_start_ && kind == '{' && open_[found].indent > columns_) {
+  // At the start of a line, indentation tells which of several is meant.
+  if (line_start_ && open_[found].indent > columns_) {
     for (size_t i = found; i-- > 0;) {
       if (open_[i].kind == kind && open_[i].indent <= columns_) {
         if (open_[i].indent == columns_) found = i;

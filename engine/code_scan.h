@@ -22,7 +22,9 @@ Lexical guess_lexical(std::string_view before, std::string_view after);
 /// Columns of the blanks `text` begins with; a tab goes to the next multiple of four.
 size_t indent_columns(std::string_view text);
 
-inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 bool is_blank(std::string_view text);  // no byte but blanks and line breaks
 /// Letters, digits, '_', '$' and every byte of a non-ASCII character.
 bool is_word(char c);
@@ -52,6 +54,9 @@ class CodeScanner {
   void push(std::string_view text) {
     for (const char c : text) push(c);
   }
+
+  /// What follows in this line stands where an edit is under way: its column tells nothing.
+  void distrust_column() { line_start_ = false; }
 
   size_t fed() const { return fed_; }
   const std::vector<OpenBracket>& open() const { return open_; }

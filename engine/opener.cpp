@@ -29,7 +29,8 @@ string_view last_word(string_view line) {
 bool has_word(string_view line, string_view word) {
   for (size_t at = line.find(word); at != string_view::npos; at = line.find(word, at + 1)) {
     const size_t end = at + word.size();
-    if ((at == 0 || !is_word(line[at - 1])) && (end == line.size() || !is_word(line[end]))) return true;
+    if ((at == 0 || !is_word(line[at - 1])) && (end == line.size() || !is_word(line[end])))
+      return true;
   }
   return false;
 }
@@ -44,17 +45,18 @@ bool ends_in_block_parameters(string_view code) {
 }
 
 constexpr std::array<string_view, 13> kWordStarts = {
-    "def", "class", "module", "if", "unless", "while", "until",
-    "for", "case", "begin", "function", "else", "elsif"};
-constexpr std::array<string_view, 8> kWordEnds = {"do",   "then", "begin", "else",
+    "def", "class", "module", "if",       "unless", "while", "until",
+    "for", "case",  "begin",  "function", "else",   "elsif"};
+constexpr std::array<string_view, 8> kWordEnds = {"do",  "then",   "begin",  "else",
                                                   "try", "ensure", "rescue", "finally"};
-constexpr std::array<string_view, 14> kVoidTags = {"area",  "base", "br",   "col",    "embed",
-                                                   "hr",    "img",  "input", "link",  "meta",
+constexpr std::array<string_view, 14> kVoidTags = {"area",  "base",   "br",    "col",  "embed",
+                                                   "hr",    "img",    "input", "link", "meta",
                                                    "param", "source", "track", "wbr"};
 
 // <ul class="x"> alone in its line, or at the end of it: the name of the element it opens.
 string_view opened_tag(string_view code) {
-  if (!code.ends_with('>') || code.ends_with("/>") || code.ends_with("->") || code.ends_with("=>")) {
+  if (!code.ends_with('>') || code.ends_with("/>") || code.ends_with("->") ||
+      code.ends_with("=>")) {
     return {};
   }
   const size_t start = code.rfind('<');
@@ -69,7 +71,8 @@ string_view opened_tag(string_view code) {
 bool colon_opens(string_view code, bool inside_brackets) {
   if (inside_brackets || code.ends_with("::")) return false;
   const string_view first = first_word(code);
-  return first != "const" && first != "let" && first != "var" && code.find('?') == string_view::npos;
+  return first != "const" && first != "let" && first != "var" &&
+         code.find('?') == string_view::npos;
 }
 
 bool word_opens(string_view code, const Lexical& lexical) {
@@ -135,8 +138,8 @@ Opener find_opener(string_view scanned, const Surroundings& around, const Lexica
 }
 
 bool is_end_word_line(string_view line) {
-  constexpr std::array<string_view, 9> words = {"end",      "fi",     "done",       "esac",       "endif",
-                                                "endwhile", "endfor", "endforeach", "endfunction"};
+  constexpr std::array<string_view, 9> words = {
+      "end", "fi", "done", "esac", "endif", "endwhile", "endfor", "endforeach", "endfunction"};
   return is_one_of(first_word(line), words);
 }
 
@@ -145,6 +148,7 @@ std::vector<bool> closed_in(CodeScanner scanner, string_view after) {
   const size_t cursor = scanner.fed();
   std::vector<bool> closed(count, false);
   size_t left = count;
+  scanner.distrust_column();
   for (const char c : after) {
     if (left == 0) break;
     if (scanner.push(c) != CodeScanner::Event::closed || scanner.closed().at >= cursor) continue;

@@ -18,17 +18,17 @@ struct Opener {
   size_t indent = 0;      // columns of the statement that opens
   size_t bracket_at = 0;  // of a bracket: its place in the scanned text
   char bracket = 0;
-  std::string tag;        // of an HTML or XML tag: its name
+  std::string tag;  // of an HTML or XML tag: its name
 };
 
 /// The lines around a cursor, as every rule wants them.
 struct Surroundings {
   Surroundings(std::string_view before, std::string_view after);
 
-  std::string_view left;        // of the cursor's line
-  std::string_view rest;        // right of the cursor in its line, trailing blanks left out
-  std::string_view below;       // the lines under the cursor's
-  std::string_view next_line;   // the first of them that is not blank, trailing blanks left out
+  std::string_view left;       // of the cursor's line
+  std::string_view rest;       // right of the cursor in its line, trailing blanks left out
+  std::string_view below;      // the lines under the cursor's
+  std::string_view next_line;  // the first of them that is not blank, trailing blanks left out
   bool has_next = false;
   bool left_blank = false, rest_blank = false;
 };

@@ -5,7 +5,7 @@
 namespace foretoken::engine {
 namespace {
 
-constexpr size_t kLongRest = 12;      // bytes that cannot come again by chance
+constexpr size_t kLongRest = 12;       // bytes that cannot come again by chance
 constexpr size_t kLongestLine = 1000;  // bytes of one generated line
 
 enum class ByteKind { blank, word, bracket_or_quote, operator_sign };
@@ -32,12 +32,18 @@ size_t whole_characters(std::string_view text) {
 
 const char* name(StopReason reason) {
   switch (reason) {
-    case StopReason::none: return "none";
-    case StopReason::word_end: return "word_end";
-    case StopReason::line_end: return "line_end";
-    case StopReason::block_end: return "block_end";
-    case StopReason::suffix_repeated: return "suffix_repeated";
-    case StopReason::repetition: return "repetition";
+    case StopReason::none:
+      return "none";
+    case StopReason::word_end:
+      return "word_end";
+    case StopReason::line_end:
+      return "line_end";
+    case StopReason::block_end:
+      return "block_end";
+    case StopReason::suffix_repeated:
+      return "suffix_repeated";
+    case StopReason::repetition:
+      return "repetition";
   }
   return "unknown";
 }
@@ -118,14 +124,20 @@ std::optional<StopRule::Verdict> StopRule::line_step(char c) {
     if (line_start_ == 0 && place_.rest.empty()) return std::nullopt;
     return Verdict{0, StopReason::line_end};
   }
-  const std::string line = line_start_ == 0 ? place_.left + std::string(generated)
-                                            : std::string(generated);
+  const std::string line =
+      line_start_ == 0 ? place_.left + std::string(generated) : std::string(generated);
   if (place_.is_next_line(line)) return Verdict{0, StopReason::suffix_repeated};
-  return Verdict{end, StopReason::line_end};
+  // The break stays where the line does not lead on to what stands right of the cursor.
+  const bool apart = !place_.rest.empty() && (place_.left_blank || runs_into_rest(end));
+  return Verdict{end + (apart ? 1 : 0), StopReason::line_end};
 }
 
-// A place to cut lies after a whole word and after a closing bracket or quote, outside of strings that
-// generated text has begun.
+bool StopRule::runs_into_rest(size_t end) const {
+  return end > 0 && !place_.rest.empty() && is_word(text_[end - 1]) && is_word(place_.rest[0]);
+}
+
+// A place to cut lies after a whole word and after a closing bracket or quote, outside of strings
+// that generated text has begun.
 void StopRule::note_border(char c) {
   const bool own_string = scanner_.in_string() && scanner_.quote_at() >= place_.scanner.fed();
   if (own_string || is_word(c)) return;
@@ -144,6 +156,7 @@ StopRule::Verdict StopRule::finish(bool cut_short) {
   if (cut_short) {
     size_t keep = mode_ == Mode::word ? 0 : word_border_;
     if (mode_ == Mode::block && block_.sound_end() > 0) keep = block_.sound_end();
+    if (runs_into_rest(keep)) keep = 0;
     verdict_ = Verdict{sound_end(keep), StopReason::none};
     return *verdict_;
   }

@@ -6,9 +6,9 @@ namespace foretoken::engine {
 namespace {
 
 constexpr int kMaxLines = 20;
-constexpr int kMaxBlankLines = 3;    // in a row
-constexpr size_t kLongRest = 12;     // bytes that cannot come again by chance
-constexpr size_t kScanned = 32 * 1024;
+constexpr int kMaxBlankLines = 3;  // in a row
+constexpr size_t kLongRest = 12;   // bytes that cannot come again by chance
+constexpr size_t kScanned = 16 * 1024;
 constexpr size_t kLongestLine = 1024;
 
 std::string_view tail(std::string_view text, size_t size) {
@@ -62,9 +62,8 @@ BlockRule::BlockRule(const StopPlace& place)
   if (place.left_blank) return;
   floor_ = columns_;  // the cursor's line goes on: its own indentation counts
   if (floor_ > 0) {
-    floor_ = std::min(floor_, place.has_next
-                                  ? std::max<size_t>(indent_columns(place.next_line), 1)
-                                  : size_t{1});
+    floor_ = std::min(
+        floor_, place.has_next ? std::max<size_t>(indent_columns(place.next_line), 1) : size_t{1});
   }
   floor_known_ = true;
 }
@@ -75,11 +74,12 @@ std::optional<BlockRule::End> BlockRule::push(const StopPlace& place, std::strin
   using Event = CodeScanner::Event;
   const char c = text.back();
   if (c == '\n') return end_of_line(place, text, scanner);
-  const bool outer = event == Event::stray ||
-                     (event == Event::closed && scanner.closed().at < cursor_);
+  const bool outer =
+      event == Event::stray || (event == Event::closed && scanner.closed().at < cursor_);
   if (closed_at_ > 0 && place.opener.bracket == '{') {
-    const bool belongs = c == ';' || c == ',' || (outer && event == Event::closed &&
-                                                  !place.closed_below[scanner.open().size()]);
+    const bool belongs =
+        c == ';' || c == ',' ||
+        (outer && event == Event::closed && !place.closed_below[scanner.open().size()]);
     if (!belongs) return End{closed_at_, StopReason::block_end};
     closed_at_ = text.size();
     return std::nullopt;
@@ -110,8 +110,8 @@ std::optional<BlockRule::End> BlockRule::first_of_line(const StopPlace& place, c
   const bool closer = c == ')' || c == ']' || c == '}';
   if (opener.kind != Opener::Kind::none) {
     if (is_outer_closer || columns_ > opener.indent || closer) return std::nullopt;
-    may_be_end_ = columns_ == opener.indent && (opener.kind == Opener::Kind::word ||
-                                                opener.kind == Opener::Kind::tag);
+    may_be_end_ = columns_ == opener.indent &&
+                  (opener.kind == Opener::Kind::word || opener.kind == Opener::Kind::tag);
     if (may_be_end_) return std::nullopt;  // decided at the line's end
     return End{whole_line_, StopReason::block_end};
   }
@@ -119,9 +119,9 @@ std::optional<BlockRule::End> BlockRule::first_of_line(const StopPlace& place, c
     floor_known_ = true;
     floor_ = columns_;
     if (floor_ > 0) {
-      floor_ = std::min(floor_, place.has_next
-                                    ? std::max<size_t>(indent_columns(place.next_line), 1)
-                                    : size_t{1});
+      floor_ =
+          std::min(floor_, place.has_next ? std::max<size_t>(indent_columns(place.next_line), 1)
+                                          : size_t{1});
     }
     return std::nullopt;
   }
@@ -135,8 +135,8 @@ std::optional<BlockRule::End> BlockRule::first_of_line(const StopPlace& place, c
 // A bracket closes that was open at the cursor, or nowhere.
 std::optional<BlockRule::End> BlockRule::outer_closer(const StopPlace& place, std::string_view text,
                                                       const CodeScanner& scanner, bool first) {
-  const bool known = scanner.open().size() < place.closed_below.size() &&
-                     scanner.closed().at < cursor_;
+  const bool known =
+      scanner.open().size() < place.closed_below.size() && scanner.closed().at < cursor_;
   const bool below = known && place.closed_below[scanner.open().size()];
   const size_t before_it = text.size() - 1;
   const size_t keep = first ? whole_line_ : before_it;
@@ -157,8 +157,8 @@ std::optional<BlockRule::End> BlockRule::end_of_line(const StopPlace& place, std
   const size_t end = text.size() - 1;
   if (closed_at_ > 0) return End{end, StopReason::block_end};
   const std::string_view generated = text.substr(line_start_, end - line_start_);
-  const std::string line = line_start_ == 0 ? place.left + std::string(generated)
-                                            : std::string(generated);
+  const std::string line =
+      line_start_ == 0 ? place.left + std::string(generated) : std::string(generated);
   const bool blank = is_blank(generated);
   if (!blank) {
     const std::string_view code = trim(line);
@@ -171,13 +171,15 @@ std::optional<BlockRule::End> BlockRule::end_of_line(const StopPlace& place, std
       const bool below = place.has_next && indent_columns(place.next_line) == place.opener.indent &&
                          (tag ? next.starts_with("</" + place.opener.tag) : is_end_word_line(next));
       if (ends) {
-        return below ? End{whole_line_, StopReason::suffix_repeated} : End{end, StopReason::block_end};
+        return below ? End{whole_line_, StopReason::suffix_repeated}
+                     : End{end, StopReason::block_end};
       }
       if (!continues_statement(code) || place.opener.kind != Opener::Kind::none) {
         return End{whole_line_, StopReason::block_end};
       }
     }
-    if (!closes_own_ && place.is_next_line(line)) return End{whole_line_, StopReason::suffix_repeated};
+    if (!closes_own_ && place.is_next_line(line))
+      return End{whole_line_, StopReason::suffix_repeated};
     if (repeats_rest(place, text.substr(0, end))) {
       const size_t again = trim_right(text.substr(0, end)).size() - place.rest.size();
       return End{again, StopReason::suffix_repeated};
@@ -207,7 +209,8 @@ std::optional<BlockRule::End> BlockRule::end_of_line(const StopPlace& place, std
 bool BlockRule::repeats_rest(const StopPlace& place, std::string_view text) const {
   text = trim_right(text);
   const std::string& rest = place.rest;
-  if (rest.empty() || text.size() < line_start_ + rest.size() || !text.ends_with(rest)) return false;
+  if (rest.empty() || text.size() < line_start_ + rest.size() || !text.ends_with(rest))
+    return false;
   const size_t start = text.size() - rest.size();
   CodeScanner scanner((Lexical()));
   for (size_t i = 0; i < rest.size(); ++i) {

@@ -74,8 +74,8 @@ bool Documents::change(const std::string& uri, int64_t version,
       text = EditedText(change.text, LineIndex(change.text));
       in_sync = true;
     } else if (in_sync) {
-      in_sync = fits(*change.range, text.lines()) &&
-                text.replace(*change.range, encoding_, change.text);
+      in_sync =
+          fits(*change.range, text.lines()) && text.replace(*change.range, encoding_, change.text);
     }
   }
   open_[key] = std::make_shared<const Snapshot>(uri, old ? old->language() : std::string(), version,
@@ -83,7 +83,9 @@ bool Documents::change(const std::string& uri, int64_t version,
   return in_sync;
 }
 
-void Documents::close(const std::string& uri) { open_.erase(canonical_uri(uri)); }
+void Documents::close(const std::string& uri) {
+  open_.erase(canonical_uri(uri));
+}
 
 std::shared_ptr<const Snapshot> Documents::find(const std::string& uri) const {
   const auto found = open_.find(canonical_uri(uri));

@@ -30,8 +30,8 @@ void EditedText::append_pieces(std::string_view text, const LineIndex& lines,
 EditedText::Place EditedText::place_of(Position at, PositionEncoding encoding) const {
   size_t line = at.line;
   size_t piece = 0;
-  // A position at the end of a piece is the start of the next: line `breaks` of a piece that ends in
-  // \n is empty there and begins the next piece.
+  // A position at the end of a piece is the start of the next: line `breaks` of a piece that ends
+  // in \n is empty there and begins the next piece.
   while (piece + 1 < pieces_.size() && line >= pieces_[piece].breaks) {
     line -= pieces_[piece].breaks;
     ++piece;

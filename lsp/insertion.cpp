@@ -55,7 +55,7 @@ Place::Place(const InsertionPlace& place)
 }  // namespace rules
 
 Insertion make_insertion(const InsertionPlace& given, std::string_view raw) {
-  constexpr size_t kLongest = 64 * 1024;
+  constexpr size_t kLongest = 16 * 1024;
   rules::Draft draft;
   if (raw.size() > kLongest) {
     raw = raw.substr(0, raw.rfind('\n', kLongest) == std::string_view::npos
@@ -77,11 +77,15 @@ Insertion make_insertion(const InsertionPlace& given, std::string_view raw) {
   };
   step([&] { fit_style(place, draft); });
   step([&] { fit_indentation(place, given.whole_line, draft); });
-  step([&] { cut_lines_below(place, draft); });
-  step([&] { join_rest(place, draft); });
   step([&] { dedent_closers(place, draft); });
-  step([&] { trim_blanks(place, draft); });
-  step([&] { keep_balance(place, draft); });
+  step([&] { cut_lines_below(place, draft); });
+  for (int round = 0; round < 3; ++round) {  // what is cut may end in what follows it, once more
+    step([&] { join_rest(place, draft); });
+    step([&] { trim_blanks(place, draft); });
+    const std::string joined = draft.text;
+    step([&] { keep_balance(place, draft); });
+    if (draft.text == joined || draft.drop_after > 0) break;
+  }
   step([&] { keep_apart(place, draft); });
   return result();
 }

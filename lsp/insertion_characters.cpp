@@ -20,12 +20,13 @@ bool is_hidden(char32_t c) {
 }
 
 // Zero-width joiners make emoji and some scripts what they are.
-bool is_joiner(char32_t c) { return c == 0x200C || c == 0x200D; }
+bool is_joiner(char32_t c) {
+  return c == 0x200C || c == 0x200D;
+}
 
-constexpr std::string_view kForeign[] = {"<|endoftext|>", "<|fim_",      "<|file_sep|>",
-                                         "<|repo_name|>", "<fim_",       "<|im_start|>",
-                                         "<|im_end|>",    "<file_sep>",  "<|cursor|>",
-                                         "```"};
+constexpr std::string_view kForeign[] = {
+    "<|endoftext|>", "<|fim_",     "<|file_sep|>", "<|repo_name|>", "<fim_",
+    "<|im_start|>",  "<|im_end|>", "<file_sep>",   "<|cursor|>",    "```"};
 
 }  // namespace
 

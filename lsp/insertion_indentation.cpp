@@ -18,7 +18,9 @@ string_view leading_blanks(string_view line) {
   return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
 }
 
-string_view first_line(string_view text) { return text.substr(0, text.find('\n')); }
+string_view first_line(string_view text) {
+  return text.substr(0, text.find('\n'));
+}
 
 // Calls see(line) for the lines above the cursor's, nearest first, until it says stop or there have
 // been enough.
@@ -78,25 +80,29 @@ size_t spaces_per_tab(const Place& place, const std::vector<size_t>& counts) {
     });
   }
   for (const size_t width : {4, 2, 8, 3}) {
-    const bool divides = std::all_of(counts.begin(), counts.end(),
-                                     [&](size_t count) { return count % width == 0; });
+    const bool divides =
+        std::all_of(counts.begin(), counts.end(), [&](size_t count) { return count % width == 0; });
     if (divides && (counts.empty() || counts[0] / width <= depth + 1)) return width;
   }
   return 4;
 }
 
+bool is_end(string_view word) {
+  return word == "end" || word == "fi" || word == "done" || word == "esac";
+}
+
 // Opens what `word` (else, end, …) belongs to?
 bool belongs(string_view line, string_view word) {
   constexpr std::array<string_view, 16> openers = {
-      "if",   "elif",  "elsif",  "else", "for",   "while",  "try",    "except",
-      "case", "when", "unless", "until", "def",  "begin", "rescue", "do"};
+      "if",   "elif", "elsif",  "else",  "for", "while", "try",    "except",
+      "case", "when", "unless", "until", "def", "begin", "rescue", "do"};
   line = engine::trim(line);
   size_t end = 0;
   while (end < line.size() && engine::is_word(line[end])) ++end;
   const string_view first = line.substr(0, end);
   if (word == "elif") return first == "if" || first == "elif";
   if (word == "except" || word == "finally") return first == "try" || first == "except";
-  if (word == "end" || word == "fi" || word == "done" || word == "esac") {
+  if (is_end(word)) {
     return first == "class" || first == "module" || first == "function" || line.ends_with("do") ||
            line.ends_with('|') || line.ends_with("then") ||
            std::find(openers.begin(), openers.end(), first) != openers.end();
@@ -106,16 +112,21 @@ bool belongs(string_view line, string_view word) {
 
 // Columns of the line that `word` belongs to; the cursor's own where it stands right.
 size_t column_of_partner(const Place& place, string_view word, size_t columns) {
-  size_t level = columns, found = columns;
-  const bool ends = word == "end" || word == "fi" || word == "done" || word == "esac";
-  bool nearest = true;
+  size_t level = columns, found = columns, ended = 0;
   lines_above(place.before, [&](string_view line) {
     const size_t indent = indent_columns(line);
-    if (indent == columns && (!ends || nearest) && belongs(line, word)) return false;
-    nearest = false;
-    if (indent >= level) return true;
+    if (indent > level) return true;
+    const bool partner = belongs(line, word);
+    if (indent == level) {  // what has its own end is no partner
+      if (is_end(word) && engine::is_end_word_line(line)) ++ended;
+      if (!partner) return true;
+      if (ended == 0) return false;
+      --ended;
+      return true;
+    }
     level = indent;
-    if (belongs(line, word)) found = indent;
+    ended = 0;
+    if (partner) found = indent;
     return found == columns && level > 0;
   });
   return found;
@@ -219,8 +230,9 @@ void dedent_closers(const Place& place, Draft& draft) {
     size_t end = 0;
     while (end < body.size() && engine::is_word(body[end])) ++end;
     const string_view word = body.substr(0, end);
-    constexpr std::array<string_view, 12> words = {"else", "elif",   "elsif",  "except", "finally", "end",
-                                                   "fi",   "done",   "esac",   "rescue", "ensure",  "when"};
+    constexpr std::array<string_view, 12> words = {"else",    "elif",   "elsif",  "except",
+                                                   "finally", "end",    "fi",     "done",
+                                                   "esac",    "rescue", "ensure", "when"};
     if (std::find(words.begin(), words.end(), word) == words.end()) return;
     wanted = column_of_partner(place, word, columns);
   }
@@ -233,26 +245,26 @@ void dedent_closers(const Place& place, Draft& draft) {
 }
 
 void trim_blanks(const Place& place, Draft& draft) {
+  const string_view left = place.around.left;
+  const string_view rest =
+      place.around.rest.substr(std::min(draft.drop_after, place.around.rest.size()));
+  const bool goes_on = !rest.empty() && !engine::is_blank(rest[0]);  // in its last line
   std::string text;
-  const string_view rest = place.around.rest.substr(std::min(draft.drop_after, place.around.rest.size()));
   for (size_t start = 0; start <= draft.text.size();) {
     const string_view line = first_line(string_view(draft.text).substr(start));
-    const size_t end = start + line.size();
-    const bool last = end >= draft.text.size();
-    const bool first = start == 0;
-    if (first && is_blank(line) && place.around.left_blank && !last) {
-      // a blank line: what is typed of it may go too
-    } else if (!last || rest.empty() || is_blank(rest[0])) {
-      text.append(engine::trim_right(line));
-    } else if (is_blank(line) && !first && place.around.left_blank) {
-      text.append(place.around.left);  // the line that is pushed down keeps its indentation
-    } else {
-      text.append(line);
-    }
+    const bool last = start + line.size() >= draft.text.size();
+    text.append(last && goes_on ? line : engine::trim_right(line));
     if (!last) text.push_back('\n');
-    start = end + 1;
+    start += line.size() + 1;
   }
-  if (rest.empty()) text.resize(engine::trim_right(text).size());
+  if (rest.empty()) {
+    text.resize(engine::trim_right(text).size());
+  } else if (text.ends_with('\n') && is_blank(left)) {
+    text.append(left);  // the line that is pushed down keeps its indentation
+  } else if (text.ends_with('\n') && text.find('\n') + 1 == text.size()) {
+    text.pop_back();  // one line that was not meant to lead on to the rest of this one
+    draft.cut = true;
+  }
   draft.text = text;
 }
 

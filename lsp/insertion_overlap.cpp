@@ -43,22 +43,28 @@ std::vector<string_view> lines_below(const Place& place, size_t most) {
   return lines;
 }
 
-bool has_word(string_view line) { return std::any_of(line.begin(), line.end(), is_word); }
+bool has_word(string_view line) {
+  return std::any_of(line.begin(), line.end(), is_word);
+}
 
 // Brackets and quotes that a scan of `text` closes but has not opened, at the place.
 std::vector<OuterCloser> outer_closers(const Place& place, string_view text) {
   std::vector<OuterCloser> outer;
   CodeScanner scanner = place.scanner;
   const size_t cursor = scanner.fed();
+  size_t open = scanner.open().size();  // at the cursor, and not closed since
   for (size_t i = 0; i < text.size(); ++i) {
     const Event event = scanner.push(text[i]);
     if (event == Event::stray) {
       outer.push_back({i, text[i], Fate::stray});
     } else if (event == Event::closed && scanner.closed().at < cursor) {
       const size_t index = scanner.open().size();
-      const Fate fate = place.closed_in_rest[index]    ? Fate::in_rest
-                        : place.closed_in_after[index] ? Fate::below
-                                                       : Fate::free;
+      Fate fate = place.closed_in_rest[index]    ? Fate::in_rest
+                  : place.closed_in_after[index] ? Fate::below
+                                                 : Fate::free;
+      while (--open > index) {  // it passes over brackets: they may not be about to be closed
+        if (place.closed_in_after[open]) fate = Fate::stray;
+      }
       outer.push_back({i, text[i], fate});
     } else if (event == Event::unquoted && scanner.quote_at() < cursor) {
       outer.push_back({i, text[i], place.quote_closed_in_rest ? Fate::in_rest : Fate::free});
@@ -67,19 +73,81 @@ std::vector<OuterCloser> outer_closers(const Place& place, string_view text) {
   return outer;
 }
 
+// The document behind the cursor, as far as it is looked at to see whether brackets fit.
+string_view behind(const Place& place, size_t drop_after = 0, size_t at_least = 0) {
+  return place.after.substr(drop_after, std::max<size_t>(1024, at_least));
+}
+
+// How badly brackets and quotes fit together when `text` stands at the cursor and `behind` follows:
+// first by those that close nothing or the wrong one, then by those that close one of another
+// indentation, then by what is open at the end. What was wrong before counts too, so only
+// comparisons mean anything.
+size_t misfit(const Place& place, string_view text, string_view behind) {
+  CodeScanner scanner = place.scanner;
+  constexpr size_t kStray = 1000000, kAskew = 1000;
+  size_t misfit = 0, columns = 0;
+  bool line_start = false, in_text = true;
+  const auto push = [&](char c) {
+    const size_t open = scanner.open().size();
+    const Event event = scanner.push(c);
+    if (event == Event::stray) misfit += kStray;
+    if (event != Event::closed) return;
+    misfit += (in_text ? kStray : 1) * (open - scanner.open().size() - 1);  // those stay open
+    if (line_start && c == '}' && scanner.closed().indent != columns) misfit += kAskew;
+  };
+  for (const char c : text) push(c);
+  scanner.distrust_column();
+  in_text = false;
+  bool rest = true;
+  for (const char c : behind) {
+    if (c == '\n') {
+      if (rest) misfit += scanner.in_string();
+      rest = false;
+      columns = 0;
+      scanner.push(c);
+      line_start = true;
+      continue;
+    }
+    push(c);
+    if (is_blank(c)) {
+      columns = c == '\t' ? (columns / 4 + 1) * 4 : columns + 1;
+    } else {
+      line_start = false;
+    }
+  }
+  if (rest) misfit += scanner.in_string();
+  return misfit + scanner.open().size();
+}
+
+// May the text end at `at`, where the document, which it repeats from there on, takes its place?
+bool may_hand_over(const Place& place, const Marks& marks, string_view text, size_t at,
+                   string_view behind) {
+  const size_t cut = misfit(place, text.substr(0, at), behind);
+  const size_t whole = misfit(place, text, behind);
+  return marks.may_cut(at) ? cut <= whole : cut < whole;
+}
+
 // Cut before `at`; a line of which nothing else is left goes too.
 void cut_at(size_t at, Draft& draft) {
   const size_t line = draft.text.rfind('\n', at == 0 ? 0 : at - 1);
   const bool alone = at > 0 && line != npos && line < at &&
                      is_blank(string_view(draft.text).substr(line, at - line));
   draft.text.resize(alone ? line : at);
+  draft.cut = true;
+}
+
+bool is_in_order(string_view part, string_view text) {
+  size_t next = 0;
+  for (const char c : text) next += next < part.size() && part[next] == c;
+  return next == part.size();
 }
 
 string_view rest_left(const Place& place, const Draft& draft) {
   return place.around.rest.substr(std::min(draft.drop_after, place.around.rest.size()));
 }
 
-// Lengths of the ends of `text` that are beginnings of `rest`, longest first (Knuth, Morris, Pratt).
+// Lengths of the ends of `text` that are beginnings of `rest`, longest first (Knuth, Morris,
+// Pratt).
 std::vector<size_t> overlaps(string_view text, string_view rest) {
   rest = rest.substr(0, text.size());
   std::vector<size_t> fail(rest.size(), 0);
@@ -102,14 +170,17 @@ std::vector<size_t> overlaps(string_view text, string_view rest) {
 bool cut_overlap(const Place& place, const Marks& marks, Draft& draft) {
   const string_view rest = place.around.rest;
   const string_view text = trim_right(draft.text);
+  int tries = 0;
   for (const size_t length : overlaps(text, rest)) {
+    if (++tries > 16) break;
     const size_t at = text.size() - length;
     const bool whole_characters = length == rest.size() || (rest[length] & 0xC0) != 0x80;
     // The beginning of a word says little: all of it that the text ends in, and three letters.
     const bool inside_word =
         length < rest.size() && is_word(rest[length - 1]) && is_word(rest[length]);
     if (inside_word && (length < 3 || (at > 0 && is_word(text[at - 1])))) continue;
-    if (!whole_characters || !marks.may_cut(at) || marks.first_surplus() < at) continue;
+    if (!whole_characters || marks.first_surplus() < at) continue;
+    if (!may_hand_over(place, marks, text, at, behind(place))) continue;
     draft.text.resize(at);
     return true;
   }
@@ -131,7 +202,9 @@ bool cover_exact(const Place& place, const Marks& marks, Draft& draft) {
                       });
   };
   const auto joined = [&](size_t at) {  // a word of the text goes on into the repetition
-    const char previous = at > 0 ? text[at - 1] : place.around.left.empty() ? ' ' : place.around.left.back();
+    const char previous = at > 0                      ? text[at - 1]
+                          : place.around.left.empty() ? ' '
+                                                      : place.around.left.back();
     return is_word(previous) && is_word(rest[0]);
   };
   size_t at = text.find(rest);
@@ -140,9 +213,8 @@ bool cover_exact(const Place& place, const Marks& marks, Draft& draft) {
     if (marks.first_surplus() < at) return false;
     if (!marks.may_cut(at) || !marks.may_cut(end) || joined(at) || !same_closers(at)) continue;
     if (end < text.size() && is_word(text[end]) && is_word(rest.back())) continue;
+    if (marks.first_surplus(end) != npos) return false;
     draft.drop_after = rest.size();
-    const size_t surplus = marks.first_surplus(end);
-    if (surplus != npos) cut_at(surplus, draft);
     return true;
   }
   return false;
@@ -163,26 +235,22 @@ bool cover_in_order(const Place& place, const Marks& marks, Draft& draft) {
     }
   }
   size_t matched = 0, behind = 0;
-  size_t stop = npos;
   for (const OuterCloser& closer : marks.outer) {
     if (!closer.surplus()) continue;
-    if (closer.fate == Fate::in_rest && matched < closers.size() &&
-        closer.c == closers[matched].c) {
-      ++matched;
-      behind = closer.at + 1;
-      continue;
-    }
-    stop = closer.at;
-    break;
+    if (matched == closers.size() || closer.c != closers[matched].c) break;
+    ++matched;
+    behind = closer.at + 1;
   }
   if (matched == 0) return false;
   const string_view left_over = rest.substr(closers[matched - 1].at + 1);
-  const string_view tail = string_view(draft.text).substr(behind, stop == npos ? npos : stop - behind);
+  const string_view text = trim_right(draft.text);
+  const string_view tail = text.substr(std::min(behind, text.size()));
   if (!left_over.empty() && tail.find('\n') != npos) return false;
-  if (stop != npos) cut_at(stop, draft);
-  draft.text.resize(trim_right(draft.text).size());
-  const bool sign_again = matched == closers.size() && draft.text.ends_with(left_over);
-  if (!sign_again) draft.text.append(left_over);
+  std::string whole(text);
+  const bool sign_again = matched == closers.size() && text.ends_with(left_over);
+  if (!sign_again) whole.append(left_over);
+  if (!is_in_order(rest, whole)) return false;
+  draft.text = whole;
   draft.drop_after = rest.size();
   return true;
 }
@@ -191,9 +259,18 @@ bool cover_in_order(const Place& place, const Marks& marks, Draft& draft) {
 
 Marks::Marks(const Place& place, string_view text)
     : outer(outer_closers(place, text)), torn_(text.size() + 1, 0) {
+  const auto is = [&](Fate fate) {
+    return std::any_of(outer.begin(), outer.end(), [&](const auto& c) { return c.fate == fate; });
+  };
+  // Text that leaves all as well balanced as it was may close what it likes.
+  if ((is(Fate::in_rest) || is(Fate::below)) && !is(Fate::stray) &&
+      misfit(place, text, behind(place)) <= misfit(place, "", behind(place))) {
+    for (OuterCloser& closer : outer) closer.fate = Fate::free;
+  }
   CodeScanner scanner = place.scanner;
   const size_t cursor = scanner.fed();
-  const auto pair = [&](size_t opened, size_t closed) {  // torn by a cut after one, before the other
+  const auto pair = [&](size_t opened,
+                        size_t closed) {  // torn by a cut after one, before the other
     ++torn_[opened + 1];
     --torn_[closed + 1];
   };
@@ -246,6 +323,11 @@ void cut_lines_below(const Place& place, Draft& draft) {
     return trim_right(i == 0 ? string_view(first)
                              : text.substr(lines[i].start, lines[i].end - lines[i].start));
   };
+  const auto document_to = [&](string_view line_below) {
+    const auto size = line_below.data() + line_below.size() - place.after.data();
+    return behind(place, 0, static_cast<size_t>(size));
+  };
+  string_view last_below = below[0];  // the last line that stand_below has found
   // Do all lines from `i` on stand below? The last may be the beginning of one.
   const auto stand_below = [&](size_t i) {
     size_t next = 0;
@@ -254,6 +336,7 @@ void cut_lines_below(const Place& place, Draft& draft) {
       if (next == below.size()) return false;
       const bool unfinished = i + 1 == lines.size() && next > 0 && below[next].starts_with(line(i));
       if (line(i) != below[next] && !unfinished) return false;
+      last_below = below[next];
       ++next;
     }
     return next > 0;
@@ -264,18 +347,22 @@ void cut_lines_below(const Place& place, Draft& draft) {
     if (rest.empty() || i > 0) {
       const bool all = line(i) == below[0] && stand_below(i);
       const bool one = line(i) == below[0] && has_word(line(i));
-      if ((all || one) && marks.may_cut(before_line)) {
+      const string_view again = all ? document_to(last_below) : document_to(below[0]);
+      if ((all || one) && may_hand_over(place, marks, text, before_line, again)) {
         draft.text.resize(before_line);
+        draft.cut = true;
         if (is_blank(draft.text)) draft.reason = "already present";
         return;
       }
     }
     if (!rest.empty() && i + 1 < lines.size()) {
       // the rest of the line, and then the lines below
-      const string_view whole = trim_right(text.substr(lines[i].start, lines[i].end - lines[i].start));
+      const string_view whole =
+          trim_right(text.substr(lines[i].start, lines[i].end - lines[i].start));
       if (!whole.ends_with(rest) || !stand_below(i + 1)) continue;
       const size_t at = lines[i].start + whole.size() - rest.size();
-      if (!marks.may_cut(at) || marks.first_surplus() < at) continue;
+      if (marks.first_surplus() < at) continue;
+      if (!may_hand_over(place, marks, text, at, document_to(last_below))) continue;
       draft.text.resize(at);
       if (is_blank(draft.text)) draft.reason = "already present";
       return;
@@ -285,6 +372,13 @@ void cut_lines_below(const Place& place, Draft& draft) {
 
 void join_rest(const Place& place, Draft& draft) {
   const bool had_text = !is_blank(draft.text);
+  {  // what the lines below close, and what nothing opens
+    const Marks marks(place, draft.text);
+    const auto ends = std::find_if(marks.outer.begin(), marks.outer.end(), [](const auto& closer) {
+      return closer.surplus() && closer.fate != Fate::in_rest;
+    });
+    if (ends != marks.outer.end()) cut_at(ends->at, draft);
+  }
   const Marks marks(place, draft.text);
   const bool done = !place.around.rest.empty() &&
                     (cut_overlap(place, marks, draft) || cover_exact(place, marks, draft) ||
@@ -295,46 +389,48 @@ void join_rest(const Place& place, Draft& draft) {
 
 void keep_balance(const Place& place, Draft& draft) {
   const string_view rest = rest_left(place, draft);
-  Marks marks(place, draft.text);
-  if (marks.in_own_string && draft.text.find('\n', marks.own_string_at) == npos) {
-    if (rest.empty()) {
-      // A string that its line does not end would swallow what is typed next.
-      draft.text.resize(trim_right(string_view(draft.text).substr(0, marks.own_string_at)).size());
-      if (is_blank(draft.text)) draft.reason = "unfinished string";
-      return;
-    }
-    draft.text.push_back(marks.own_quote);
-    marks = Marks(place, draft.text);
-  }
-  if (rest.empty() || marks.open.empty()) return;
-  // What the rest of the line closes was open before: the text closes its own.
-  if (draft.text.find('\n', marks.open[0].at) == npos && marks.open.size() <= 4) {
-    const size_t size = draft.text.find_last_not_of(" \t,");
-    draft.text.resize(size + 1);
-    for (size_t i = marks.open.size(); i-- > 0;) {
-      const char kind = marks.open[i].kind;
-      draft.text.push_back(kind == '(' ? ')' : kind == '[' ? ']' : '}');
-    }
+  const Marks marks(place, draft.text);
+  if (marks.in_own_string && draft.drop_after > 0) {
+    draft.reason = "unfinished string";
     return;
   }
-  const size_t line = string_view(draft.text).substr(0, marks.open[0].at).rfind('\n');
-  draft.text.resize(line == npos ? 0 : line);
+  if (rest.empty()) {
+    // A string that its line does not end would swallow what is typed next.
+    if (!marks.in_own_string || draft.text.find('\n', marks.own_string_at) != npos) return;
+    draft.text.resize(trim_right(string_view(draft.text).substr(0, marks.own_string_at)).size());
+    draft.cut = true;
+    if (is_blank(draft.text)) draft.reason = "unfinished string";
+    return;
+  }
+  // Does the rest of the line now close what the text has opened, and not what it closed before?
+  std::string closers(marks.in_own_string ? 1 : 0, marks.own_quote);
+  for (size_t i = marks.open.size(); i-- > 0;) {
+    const char kind = marks.open[i].kind;
+    closers.push_back(kind == '(' ? ')' : kind == '[' ? ']' : '}');
+  }
+  if (closers.empty()) return;
+  const size_t first = marks.open.empty() ? marks.own_string_at : marks.open[0].at;
+  const string_view text = draft.text;
+  std::string better;
+  if (text.find('\n', first) == npos && closers.size() <= 4) {
+    better = text.substr(0, marks.in_own_string ? npos : text.find_last_not_of(" \t,") + 1);
+    better += closers;
+  } else {
+    const size_t line = text.substr(0, first).rfind('\n');
+    better = text.substr(0, line == npos ? 0 : line);
+  }
+  const string_view after = behind(place, draft.drop_after);
+  if (misfit(place, better, after) >= misfit(place, text, after)) return;
+  draft.text = better;
+  draft.cut = true;
   if (is_blank(draft.text)) draft.reason = "unbalanced";
 }
 
 void keep_apart(const Place& place, Draft& draft) {
   const string_view rest = rest_left(place, draft);
-  if (rest.empty() || draft.drop_after > 0 || draft.text.empty()) return;
+  if (rest.empty() || draft.drop_after > 0 || !draft.cut || draft.text.empty()) return;
   if (!is_word(draft.text.back()) || !is_word(rest[0])) return;
-  const string_view left = place.around.left;
-  const bool inside_word = !left.empty() && is_word(left.back()) &&
-                           std::all_of(draft.text.begin(), draft.text.end(), is_word);
-  if (inside_word) return;
-  if (!place.around.left_blank) {
-    draft.reason = "runs into the text that follows";
-    return;
-  }
-  draft.text.append("\n").append(left);  // a line of its own
+  draft.reason = "runs into the text that follows";
 }
 
 }  // namespace foretoken::lsp::rules

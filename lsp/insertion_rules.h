@@ -20,16 +20,17 @@ struct Place {
   std::string_view before, after;  // windows; `before` begins at a line start where it can
   engine::Surroundings around;
   engine::Lexical lexical;
-  engine::CodeScanner scanner;  // has read `before`
-  bool shell_case;              // ')' may end a pattern
+  engine::CodeScanner scanner;                        // has read `before`
+  bool shell_case;                                    // ')' may end a pattern
   std::vector<bool> closed_in_rest, closed_in_after;  // of the brackets open at the cursor
-  bool quote_closed_in_rest;    // the cursor is in a string that ends in its line
+  bool quote_closed_in_rest;  // the cursor is in a string that ends in its line
 };
 
 /// The text on its way. `reason` ends it.
 struct Draft {
   std::string text;
   size_t drop_before = 0, drop_after = 0;
+  bool cut = false;  // its end is not where the model ended, nor where the document goes on
   std::string reason;
 };
 
@@ -63,7 +64,7 @@ struct Marks {
 
 /// Each takes the draft one step on; a draft with a reason is not touched again.
 void clean_characters(const Place& place, Draft& draft);
-void fit_style(const Place& place, Draft& draft);                        // tabs or spaces
+void fit_style(const Place& place, Draft& draft);                         // tabs or spaces
 void fit_indentation(const Place& place, bool whole_line, Draft& draft);  // of the first line
 void dedent_closers(const Place& place, Draft& draft);
 void trim_blanks(const Place& place, Draft& draft);

@@ -12,9 +12,12 @@ unsigned char byte_at(std::string_view text, size_t at) {
 
 size_t units(const Character& character, PositionEncoding encoding) {
   switch (encoding) {
-    case PositionEncoding::utf8: return character.bytes;
-    case PositionEncoding::utf16: return character.valid && character.value > 0xFFFF ? 2 : 1;
-    case PositionEncoding::utf32: return 1;
+    case PositionEncoding::utf8:
+      return character.bytes;
+    case PositionEncoding::utf16:
+      return character.valid && character.value > 0xFFFF ? 2 : 1;
+    case PositionEncoding::utf32:
+      return 1;
   }
   return 1;
 }
@@ -64,9 +67,12 @@ Located locate(std::string_view text, const LineIndex& lines, Position at,
 
 const char* name(PositionEncoding encoding) {
   switch (encoding) {
-    case PositionEncoding::utf8: return "utf-8";
-    case PositionEncoding::utf16: return "utf-16";
-    case PositionEncoding::utf32: return "utf-32";
+    case PositionEncoding::utf8:
+      return "utf-8";
+    case PositionEncoding::utf16:
+      return "utf-16";
+    case PositionEncoding::utf32:
+      return "utf-32";
   }
   return "utf-16";
 }

@@ -1,58 +1,13 @@
 #include "engine/stop.h"
 
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include <gmock/gmock.h>
 
+#include "tests/support/rule_cases.h"
+
 namespace foretoken::engine {
 namespace {
-
-struct Case {
-  int line = 0;
-  std::vector<std::string> fields;  // of the "===" line
-  std::vector<std::string> parts;   // texts between "---" lines, without the last line break
-};
-
-std::vector<std::string> split_fields(const std::string& header) {
-  std::vector<std::string> fields;
-  std::stringstream in(header);
-  for (std::string field; std::getline(in, field, '|');) {
-    const size_t first = field.find_first_not_of(' ');
-    const size_t last = field.find_last_not_of(' ');
-    fields.push_back(field.substr(first, last + 1 - first));
-  }
-  return fields;
-}
-
-std::vector<Case> read_cases(const std::string& name) {
-  std::ifstream in(std::string(FORETOKEN_TEST_DATA) + "/rules/" + name);
-  EXPECT_TRUE(in) << name;
-  std::vector<Case> cases;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (line.starts_with("=== ")) {
-      cases.push_back({number, split_fields(line.substr(4)), {""}});
-    } else if (cases.empty()) {
-      continue;
-    } else if (line == "---") {
-      cases.back().parts.push_back("");
-    } else {
-      cases.back().parts.back() += line + "\n";
-    }
-  }
-  for (Case& c : cases) {
-    // A blank line before the next case is for the reader.
-    std::string& last = c.parts.back();
-    if (last.ends_with("\n\n")) last.pop_back();
-    for (std::string& part : c.parts) {
-      if (part.ends_with('\n')) part.pop_back();
-    }
-  }
-  return cases;
-}
 
 Mode mode_named(const std::string& text) {
   for (Mode mode : {Mode::word, Mode::line, Mode::block}) {
@@ -74,24 +29,22 @@ StopRule::Verdict run(const StopContext& context, std::string_view generated, bo
 }
 
 TEST(Stop, CasesOfWhereACompletionEnds) {
-  const auto cases = read_cases("stop.txt");
+  const auto cases = test::read_rule_cases("stop.txt");
   EXPECT_GE(cases.size(), 60u);
   std::mt19937 random(1);
-  for (const Case& c : cases) {
-    SCOPED_TRACE(testing::Message() << "stop.txt:" << c.line << " " << c.fields[0]);
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.where);
     ASSERT_EQ(c.parts.size(), 2u);
-    const size_t cursor = c.parts[0].find('^');
-    ASSERT_NE(cursor, std::string::npos);
-    const std::string before = c.parts[0].substr(0, cursor), after = c.parts[0].substr(cursor + 1);
+    const auto [before, after] = test::at_cursor(c.parts[0]);
     std::string generated = c.parts[1];
-    const size_t mark = generated.find("§");
-    const size_t keep = mark == std::string::npos ? generated.size() : mark;
-    if (mark != std::string::npos) generated.erase(mark, std::string("§").size());
-    const StopContext context{mode_named(c.fields[1]), before, after};
-    const bool cut_short = c.fields.size() > 3;
+    const std::string mark = "§";
+    const size_t keep = std::min(generated.find(mark), generated.size());
+    if (keep < generated.size()) generated.erase(keep, mark.size());
+    const StopContext context{mode_named(c.fields[0]), before, after};
+    const bool cut_short = c.fields.size() > 2;
     const auto verdict = run(context, generated, cut_short);
     EXPECT_EQ(generated.substr(0, verdict.keep), generated.substr(0, keep));
-    EXPECT_EQ(name(verdict.reason), c.fields[2]);
+    EXPECT_EQ(name(verdict.reason), c.fields[1]);
     for (int i = 0; i < 20; ++i) {
       const auto split = run(context, generated, cut_short, &random);
       EXPECT_EQ(split.keep, verdict.keep);
@@ -101,22 +54,22 @@ TEST(Stop, CasesOfWhereACompletionEnds) {
 }
 
 TEST(Stop, CasesOfModes) {
-  const auto cases = read_cases("decide.txt");
-  for (const Case& c : cases) {
-    SCOPED_TRACE(testing::Message() << "decide.txt:" << c.line << " " << c.fields[0]);
-    const size_t cursor = c.parts[0].find('^');
-    ASSERT_NE(cursor, std::string::npos);
-    EXPECT_STREQ(name(decide_mode(c.parts[0].substr(0, cursor), c.parts[0].substr(cursor + 1))),
-                 c.fields[1].c_str());
+  for (const auto& c : test::read_rule_cases("decide.txt")) {
+    SCOPED_TRACE(c.where);
+    const auto [before, after] = test::at_cursor(c.parts[0]);
+    EXPECT_STREQ(name(decide_mode(before, after)), c.fields[0].c_str());
   }
 }
 
-// Any document, any text: the same verdict however it is split, on a whole character, never blanks only.
+// Any document, any text: the same verdict however it is split, on a whole character, never blanks
+// only.
 TEST(Stop, AnyTextAnySplit) {
-  const char* const pieces[] = {"a", "foo", " ", "  ", "    ", "\t", "\n", "\n", "\n    ", "(", ")", "[", "]",
-                                "{", "}", "{\n", "}\n", ":", ":\n", "\"", "'", "`", "\"\"\"", "#", "//", "/*",
-                                "*/", "é", "漢", "😀", "\xE6", "\xFF", "\\", "end\n", "def f", "do\n", "then\n",
-                                "<p>\n", "</p>\n", "return x\n", ";\n", ",", "else", "/", "=", "=>", "x x x "};
+  const char* const pieces[] = {
+      "a",    "foo",  " ",      "  ",    "    ",  "\t",   "\n",     "\n",    "\n    ", "(",
+      ")",    "[",    "]",      "{",     "}",     "{\n",  "}\n",    ":",     ":\n",    "\"",
+      "'",    "`",    "\"\"\"", "#",     "//",    "/*",   "*/",     "é",     "漢",     "😀",
+      "\xE6", "\xFF", "\\",     "end\n", "def f", "do\n", "then\n", "<p>\n", "</p>\n", "return x\n",
+      ";\n",  ",",    "else",   "/",     "=",     "=>",   "x x x "};
   std::mt19937 random(20);
   const auto soup = [&](size_t most) {
     std::string text;
@@ -144,7 +97,8 @@ TEST(Stop, AnyTextAnySplit) {
 }
 
 TEST(Stop, EndsByItselfOnEndlessText) {
-  for (const char* piece : {"x", "ab ", "x = 1\n", "\n", " ", "(", "}", "a\nb\nc\n", "\"", "é", "\xFF"}) {
+  for (const char* piece :
+       {"x", "ab ", "x = 1\n", "\n", " ", "(", "}", "a\nb\nc\n", "\"", "é", "\xFF"}) {
     for (Mode mode : {Mode::word, Mode::line, Mode::block}) {
       StopRule rule({mode, "void f() {\n  ", "\n}\n"});
       size_t fed = 0;

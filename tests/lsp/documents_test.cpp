@@ -17,7 +17,9 @@ ContentChange edit(Position start, Position end, std::string text) {
   return {Range{start, end}, std::move(text)};
 }
 
-ContentChange whole(std::string text) { return {std::nullopt, std::move(text)}; }
+ContentChange whole(std::string text) {
+  return {std::nullopt, std::move(text)};
+}
 
 TEST(Documents, OneDocumentUnderEverySpellingOfItsUri) {
   Documents documents;
@@ -78,8 +80,9 @@ TEST(Documents, SnapshotsStayAsTheyWere) {
 TEST(Documents, ChangesApplyOneAfterTheOther) {
   Documents documents;
   documents.open("u:1", "c", 1, "ab\ncd\n");
-  EXPECT_TRUE(documents.change("u:1", 5, {edit({1, 0}, {1, 0}, "x\ny"), edit({2, 1}, {2, 2}, "Z"),
-                                          edit({0, 2}, {1, 0}, "")}));
+  EXPECT_TRUE(documents.change(
+      "u:1", 5,
+      {edit({1, 0}, {1, 0}, "x\ny"), edit({2, 1}, {2, 2}, "Z"), edit({0, 2}, {1, 0}, "")}));
   EXPECT_EQ(documents.find("u:1")->text(), "abx\nyZd\n");
   EXPECT_EQ(documents.find("u:1")->version(), 5);
   EXPECT_TRUE(documents.change("u:1", 5, {whole("new\n"), edit({0, 0}, {0, 1}, "N")}));
@@ -166,8 +169,16 @@ TEST(Documents, EditsInPiecesEqualEditsInOneString) {
   std::mt19937 random(7);
   const auto below = [&](size_t n) { return static_cast<uint32_t>(random() % n); };
   const std::string big = std::string(20000, 'b') + "é\r\n" + std::string(15000, 'c');
-  const std::string inserts[] = {"", "x", "\n", "\r", "\r\n", "😀", "a\nb\r\nc", big,
-                                 std::string(40000, '\n'), big + "\n" + big + "\r"};
+  const std::string inserts[] = {"",
+                                 "x",
+                                 "\n",
+                                 "\r",
+                                 "\r\n",
+                                 "😀",
+                                 "a\nb\r\nc",
+                                 big,
+                                 std::string(40000, '\n'),
+                                 big + "\n" + big + "\r"};
   for (int round = 0; round < 60; ++round) {
     std::string text;
     for (uint32_t i = below(4); i > 0; --i) text += inserts[below(std::size(inserts))];

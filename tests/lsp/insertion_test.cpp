@@ -1,21 +1,11 @@
 #include "lsp/insertion.h"
 
-#include <fstream>
-#include <sstream>
-
 #include <gmock/gmock.h>
 
-#include "lsp/text.h"
+#include "tests/support/rule_cases.h"
 
 namespace foretoken::lsp {
 namespace {
-
-struct Case {
-  int line = 0;
-  std::string what;
-  bool whole_line = false;
-  std::vector<std::string> parts;
-};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
@@ -32,56 +22,29 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-std::vector<Case> read_cases() {
-  std::ifstream in(std::string(FORETOKEN_TEST_DATA) + "/rules/insertion.txt");
-  EXPECT_TRUE(in);
-  std::vector<Case> cases;
-  int number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (line.starts_with("=== ")) {
-      const bool whole_line = line.ends_with(" | whole line");
-      cases.push_back({number, line.substr(4), whole_line, {""}});
-    } else if (cases.empty()) {
-      continue;
-    } else if (line == "---") {
-      cases.back().parts.push_back("");
-    } else {
-      cases.back().parts.back() += line + "\n";
-    }
-  }
-  for (Case& c : cases) {
-    std::string& last = c.parts.back();
-    if (last.ends_with("\n\n")) last.pop_back();  // a blank line before the next case
-    for (std::string& part : c.parts) {
-      if (part.ends_with('\n')) part.pop_back();
-      part = unescaped(part);
-    }
-  }
-  return cases;
-}
-
 // The document after accepting, with ^ where the new text ends; "nothing: reason".
 std::string accepted(const std::string& document, const std::string& raw, bool whole_line = false) {
-  const size_t cursor = document.find('^');
-  const std::string before = document.substr(0, cursor), after = document.substr(cursor + 1);
+  const auto [before, after] = test::at_cursor(document);
   const Insertion insertion = make_insertion({before, after, whole_line}, raw);
   if (insertion.text.empty()) return "nothing: " + insertion.reason;
   return before.substr(0, before.size() - insertion.drop_before) + insertion.text + "^" +
          after.substr(insertion.drop_after);
 }
 
-void check_insertion(const std::string& document, const std::string& raw, const std::string& result) {
+void check_insertion(const std::string& document, const std::string& raw,
+                     const std::string& result) {
   EXPECT_EQ(accepted(document, raw), result) << document << " + " << raw;
 }
 
 TEST(Insertion, Cases) {
-  const auto cases = read_cases();
+  const auto cases = test::read_rule_cases("insertion.txt");
   EXPECT_GE(cases.size(), 80u);
-  for (const Case& c : cases) {
-    SCOPED_TRACE(testing::Message() << "insertion.txt:" << c.line << " " << c.what);
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.where);
     ASSERT_EQ(c.parts.size(), 3u);
-    EXPECT_EQ(accepted(c.parts[0], c.parts[1], c.whole_line), c.parts[2]);
+    const bool whole_line = !c.fields.empty();
+    EXPECT_EQ(accepted(unescaped(c.parts[0]), unescaped(c.parts[1]), whole_line),
+              unescaped(c.parts[2]));
   }
 }
 

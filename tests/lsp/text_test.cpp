@@ -44,8 +44,8 @@ struct PositionCase {
 TEST(Text, PositionsAreClampedAndNeverFail) {
   const PositionCase cases[] = {
       {"aé漢😀b", utf8, {0, 1}, 1, true},
-      {"aé漢😀b", utf8, {0, 2}, 1, false},   // inside é
-      {"aé漢😀b", utf8, {0, 8}, 6, false},   // inside 😀
+      {"aé漢😀b", utf8, {0, 2}, 1, false},  // inside é
+      {"aé漢😀b", utf8, {0, 8}, 6, false},  // inside 😀
       {"aé漢😀b", utf8, {0, 10}, 10, true},
       {"aé漢😀b", utf16, {0, 2}, 3, true},
       {"aé漢😀b", utf16, {0, 3}, 6, true},
@@ -63,15 +63,15 @@ TEST(Text, PositionsAreClampedAndNeverFail) {
       {"ab\n", utf16, {1, 0}, 3, true},
       {"ab\n", utf16, {2, 0}, 3, false},
       {"", utf16, {0, 0}, 0, true},
-      {"x\xFF\xC3y", utf16, {0, 3}, 3, true},   // bad bytes are one unit each
+      {"x\xFF\xC3y", utf16, {0, 3}, 3, true},    // bad bytes are one unit each
       {"\xED\xA0\x80", utf16, {0, 2}, 2, true},  // an encoded surrogate is three bad bytes
       {"a\u200D😀\u0301", utf16, {0, 2}, 4, true},
       {"a\u200D😀\u0301", utf32, {0, 4}, 10, true},
   };
   for (const PositionCase& c : cases) {
     const std::string_view text = c.text;
-    SCOPED_TRACE(testing::Message() << text << " " << c.at.line << ":" << c.at.character << " "
-                                    << name(c.encoding));
+    SCOPED_TRACE(testing::Message()
+                 << text << " " << c.at.line << ":" << c.at.character << " " << name(c.encoding));
     const LineIndex lines(text);
     EXPECT_EQ(offset_of(text, lines, c.at, c.encoding), c.offset);
     EXPECT_EQ(is_exact(text, lines, c.at, c.encoding), c.exact);
@@ -92,11 +92,24 @@ TEST(Text, OffsetsInsideACharacterAreItsStart) {
 }
 
 TEST(Text, CharactersAreWhatUtf8Allows) {
-  struct { const char* bytes; bool valid; } const cases[] = {
-      {"\x7F", true}, {"\xC2\x80", true}, {"\xC1\x80", false}, {"\xE0\x9F\xBF", false},
-      {"\xE0\xA0\x80", true}, {"\xED\x9F\xBF", true}, {"\xED\xBF\xBF", false},
-      {"\xF0\x8F\xBF\xBF", false}, {"\xF4\x8F\xBF\xBF", true}, {"\xF4\x90\x80\x80", false},
-      {"\x80", false}, {"\xE2\x82", false}, {"\xF5\x80\x80\x80", false}, {"\xC3(", false},
+  struct {
+    const char* bytes;
+    bool valid;
+  } const cases[] = {
+      {"\x7F", true},
+      {"\xC2\x80", true},
+      {"\xC1\x80", false},
+      {"\xE0\x9F\xBF", false},
+      {"\xE0\xA0\x80", true},
+      {"\xED\x9F\xBF", true},
+      {"\xED\xBF\xBF", false},
+      {"\xF0\x8F\xBF\xBF", false},
+      {"\xF4\x8F\xBF\xBF", true},
+      {"\xF4\x90\x80\x80", false},
+      {"\x80", false},
+      {"\xE2\x82", false},
+      {"\xF5\x80\x80\x80", false},
+      {"\xC3(", false},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(is_valid_utf8(c.bytes), c.valid) << testing::PrintToString(std::string(c.bytes));
@@ -158,8 +171,9 @@ size_t dull_offset(const std::vector<DullLine>& lines, Position at, PositionEnco
   return bytes;
 }
 
-const char* const kPieces[] = {"a", "xyz ", "\n", "\r\n", "\r", "é", "漢字", "😀", "👩\u200D💻",
-                               "e\u0301", "", "\t", "\xFF", "\xC3", "\x80", "{\n}\n", "\u2028"};
+const char* const kPieces[] = {"a",    "xyz ", "\n",       "\r\n",    "\r",    "é",
+                               "漢字", "😀",    "👩\u200D💻", "e\u0301", "",      "\t",
+                               "\xFF", "\xC3", "\x80",     "{\n}\n",  "\u2028"};
 
 TEST(Text, RandomEditsEqualADullModelInAllEncodings) {
   std::mt19937 random(20250611);
