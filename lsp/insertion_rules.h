@@ -43,6 +43,21 @@ struct OuterCloser {
   bool surplus() const { return fate != Fate::free; }
 };
 
+/// Brackets and quotes that `text` closes at the place but has not opened.
+std::vector<OuterCloser> outer_closers(const Place& place, std::string_view text);
+
+/// The document behind the cursor, as far as it is looked at to see whether brackets fit.
+std::string_view behind(const Place& place, size_t drop_after = 0, size_t at_least = 0);
+
+/// How badly brackets and quotes fit together when `text` stands at the cursor and `behind`
+/// follows: first by those that close nothing or the wrong one, then by those that close one of
+/// another indentation, then by what is open at the end. What was wrong before counts too, so only
+/// comparisons mean anything.
+size_t misfit(const Place& place, std::string_view text, std::string_view behind);
+
+/// What stays of the rest of the cursor's line.
+std::string_view rest_left(const Place& place, const Draft& draft);
+
 /// What brackets and quotes of a text do at the place. Immutable.
 struct Marks {
   Marks(const Place& place, std::string_view text);
