@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "engine/gguf.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/temporary_file.h"
@@ -60,65 +58,220 @@ struct Family {
   const char* pre = "qwen2";
   bool bos = false, path_after_prefix = false;
 };
-void PrintTo(const Family& family, std::ostream* out) { *out << family.family; }
+void PrintTo(const Family& family, std::ostream* out) {
+  *out << family.family;
+}
 
 using Files = Fim::Files;
 constexpr FimOrder kPsm = FimOrder::prefix_suffix_middle, kSpm = FimOrder::suffix_prefix_middle;
 const Family kFamilies[] = {
-    {"qwen2.5-coder", kPsm, Files::separator, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
-     "<|file_sep|>", "<|repo_name|>",
-     {"<|endoftext|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>",
-      "<|repo_name|>", "<|file_sep|>"}, "qwen2"},
-    {"starcoder2", kPsm, Files::separator, "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
-     "<file_sep>", "<repo_name>",
+    {"qwen2.5-coder",
+     kPsm,
+     Files::separator,
+     "<|fim_prefix|>",
+     "<|fim_suffix|>",
+     "<|fim_middle|>",
+     "<|file_sep|>",
+     "<|repo_name|>",
+     {"<|endoftext|>", "<|im_end|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+      "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>"},
+     "qwen2"},
+    {"starcoder2",
+     kPsm,
+     Files::separator,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "<file_sep>",
+     "<repo_name>",
      {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<repo_name>",
-      "<file_sep>"}, "starcoder2", "", "starcoder", false, true},
-    {"starcoder", kPsm, Files::filename_token, "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
-     "<filename>", "<reponame>",
+      "<file_sep>"},
+     "starcoder2",
+     "",
+     "starcoder",
+     false,
+     true},
+    {"starcoder",
+     kPsm,
+     Files::filename_token,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "<filename>",
+     "<reponame>",
      {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<filename>",
-      "<gh_stars>", "<reponame>"}, "starcoder", "", "refact"},
-    {"refact", kPsm, Files::filename_token, "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
-     "<filename>", "<reponame>",
+      "<gh_stars>", "<reponame>"},
+     "starcoder",
+     "",
+     "refact"},
+    {"refact",
+     kPsm,
+     Files::filename_token,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "<filename>",
+     "<reponame>",
      {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>", "<reponame>"},
-     "refact", "", "refact"},
-    {"granite-code", kPsm, Files::filename_token, "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
-     "<filename>", "<reponame>",
+     "refact",
+     "",
+     "refact"},
+    {"granite-code",
+     kPsm,
+     Files::filename_token,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "<filename>",
+     "<reponame>",
      {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>", "<reponame>"},
-     "llama", "Granite 3b Code Base", "refact"},
-    {"granite", kPsm, Files::none, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "", "",
-     {"<|end_of_text|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"}, "granite"},
-    {"codeshell", kPsm, Files::none, "<fim_prefix>", "<fim_suffix>", "<fim_middle>", "", "",
-     {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>"}, "codeshell", "",
+     "llama",
+     "Granite 3b Code Base",
+     "refact"},
+    {"granite",
+     kPsm,
+     Files::none,
+     "<|fim_prefix|>",
+     "<|fim_suffix|>",
+     "<|fim_middle|>",
+     "",
+     "",
+     {"<|end_of_text|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>"},
+     "granite"},
+    {"codeshell",
+     kPsm,
+     Files::none,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "",
+     "",
+     {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>"},
+     "codeshell",
+     "",
      "codeshell"},
-    {"santacoder", kPsm, Files::none, "<fim-prefix>", "<fim-suffix>", "<fim-middle>", "", "",
-     {"<|endoftext|>", "<fim-prefix>", "<fim-middle>", "<fim-suffix>", "<fim-pad>"}, "starcoder"},
-    {"deepseek-coder", kPsm, Files::hash_comment, "<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>",
-     "", "",
-     {"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜fim▁hole｜>", "<｜fim▁begin｜>", "<｜fim▁end｜>",
-      "<|EOT|>"}, "llama", "", "deepseek-coder", true},
-    {"mellum", kSpm, Files::filename_token, "<fim_prefix>", "<fim_suffix>", "<fim_middle>",
-     "<filename>", "<reponame>",
+    {"santacoder",
+     kPsm,
+     Files::none,
+     "<fim-prefix>",
+     "<fim-suffix>",
+     "<fim-middle>",
+     "",
+     "",
+     {"<|endoftext|>", "<fim-prefix>", "<fim-middle>", "<fim-suffix>", "<fim-pad>"},
+     "starcoder"},
+    {"deepseek-coder",
+     kPsm,
+     Files::hash_comment,
+     "<｜fim▁begin｜>",
+     "<｜fim▁hole｜>",
+     "<｜fim▁end｜>",
+     "",
+     "",
+     {"<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜fim▁hole｜>", "<｜fim▁begin｜>",
+      "<｜fim▁end｜>", "<|EOT|>"},
+     "llama",
+     "",
+     "deepseek-coder",
+     true},
+    {"mellum",
+     kSpm,
+     Files::filename_token,
+     "<fim_prefix>",
+     "<fim_suffix>",
+     "<fim_middle>",
+     "<filename>",
+     "<reponame>",
      {"<|endoftext|>", "<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<filename>", "<reponame>"},
-     "llama", "Mellum 4b Base", "mellum"},
-    {"seed-coder", kSpm, Files::none, "<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>", "", "",
+     "llama",
+     "Mellum 4b Base",
+     "mellum"},
+    {"seed-coder",
+     kSpm,
+     Files::none,
+     "<[fim-prefix]>",
+     "<[fim-suffix]>",
+     "<[fim-middle]>",
+     "",
+     "",
      {"<[begin▁of▁sentence]>", "<[end▁of▁sentence]>", "<[fim-prefix]>", "<[fim-middle]>",
-      "<[fim-suffix]>"}, "llama", "", "seed-coder"},
-    {"codegemma", kPsm, Files::separator, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
-     "<|file_separator|>", "",
+      "<[fim-suffix]>"},
+     "llama",
+     "",
+     "seed-coder"},
+    {"codegemma",
+     kPsm,
+     Files::separator,
+     "<|fim_prefix|>",
+     "<|fim_suffix|>",
+     "<|fim_middle|>",
+     "<|file_separator|>",
+     "",
      {"<bos>", "<eos>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|file_separator|>"},
-     "gemma", "", "qwen2", true},
-    {"glm", kPsm, Files::none, "<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>", "", "",
-     {"<|endoftext|>", "<|code_prefix|>", "<|code_middle|>", "<|code_suffix|>"}, "glm4"},
-    {"falcon-h1", kPsm, Files::none, "<|prefix|>", "<|suffix|>", "<|middle|>", "", "",
-     {"<|end_of_text|>", "<|prefix|>", "<|middle|>", "<|suffix|>"}, "falcon-h1", "", "gpt-2"},
-    {"codellama", kPsm, Files::none, "▁<PRE>", "▁<SUF>", "▁<MID>", "", "",
-     {"<s>", "▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>"}, "llama", "", "gpt-2", true},
-    {"codestral", kSpm, Files::none, "[PREFIX]", "[SUFFIX]", "", "", "",
-     {"<s>", "</s>", "[SUFFIX]", "[PREFIX]", "[MIDDLE]"}, "llama", "", "tekken", true},
-    {"foretoken-pocket", kPsm, Files::separator, "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
-     "<|file_sep|>", "",
+     "gemma",
+     "",
+     "qwen2",
+     true},
+    {"glm",
+     kPsm,
+     Files::none,
+     "<|code_prefix|>",
+     "<|code_suffix|>",
+     "<|code_middle|>",
+     "",
+     "",
+     {"<|endoftext|>", "<|code_prefix|>", "<|code_middle|>", "<|code_suffix|>"},
+     "glm4"},
+    {"falcon-h1",
+     kPsm,
+     Files::none,
+     "<|prefix|>",
+     "<|suffix|>",
+     "<|middle|>",
+     "",
+     "",
+     {"<|end_of_text|>", "<|prefix|>", "<|middle|>", "<|suffix|>"},
+     "falcon-h1",
+     "",
+     "gpt-2"},
+    {"codellama",
+     kPsm,
+     Files::none,
+     "▁<PRE>",
+     "▁<SUF>",
+     "▁<MID>",
+     "",
+     "",
+     {"<s>", "▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>"},
+     "llama",
+     "",
+     "gpt-2",
+     true},
+    {"codestral",
+     kSpm,
+     Files::none,
+     "[PREFIX]",
+     "[SUFFIX]",
+     "",
+     "",
+     "",
+     {"<s>", "</s>", "[SUFFIX]", "[PREFIX]", "[MIDDLE]"},
+     "llama",
+     "",
+     "tekken",
+     true},
+    {"foretoken-pocket",
+     kPsm,
+     Files::separator,
+     "<|fim_prefix|>",
+     "<|fim_suffix|>",
+     "<|fim_middle|>",
+     "<|file_sep|>",
+     "",
      {"<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>",
-      "<|repo_name|>", "<|file_sep|>"}, "llama", "Foretoken pocket"},
+      "<|repo_name|>", "<|file_sep|>"},
+     "llama",
+     "Foretoken pocket"},
 };
 
 class KnownFamily : public testing::TestWithParam<Family> {
@@ -167,7 +320,9 @@ class KnownFamily : public testing::TestWithParam<Family> {
   }
 };
 
-TEST_P(KnownFamily, IsFoundByItsTokens) { expect_family(Detected(builder(3)), "token texts"); }
+TEST_P(KnownFamily, IsFoundByItsTokens) {
+  expect_family(Detected(builder(3)), "token texts");
+}
 
 TEST_P(KnownFamily, IsFoundWhereTheFileCallsItsTokensUserDefined) {
   const Detected d(builder(4));
@@ -177,7 +332,8 @@ TEST_P(KnownFamily, IsFoundWhereTheFileCallsItsTokensUserDefined) {
   for (const std::string& text : GetParam().tokens) all += text;
   const std::vector<TokenId> ids = d.tokenizer.encode(all);
   EXPECT_EQ(d.tokenizer.decode(ids), all);
-  for (const auto id : {d.fim.prefix, d.fim.suffix, d.fim.middle, d.fim.file_separator, d.fim.repo}) {
+  for (const auto id :
+       {d.fim.prefix, d.fim.suffix, d.fim.middle, d.fim.file_separator, d.fim.repo}) {
     if (id.has_value()) {
       EXPECT_THAT(ids, Not(Contains(*id)));
     }
@@ -200,8 +356,8 @@ INSTANTIATE_TEST_SUITE_P(All, KnownFamily, testing::ValuesIn(kFamilies), [](cons
   return name;
 });
 
-const std::vector<std::string> kQwen = {"<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>",
-                                        "<|fim_suffix|>", "<|fim_pad|>",   "<|repo_name|>",
+const std::vector<std::string> kQwen = {"<|endoftext|>",  "<|fim_prefix|>", "<|fim_middle|>",
+                                        "<|fim_suffix|>", "<|fim_pad|>",    "<|repo_name|>",
                                         "<|file_sep|>"};
 
 TEST(Fim, KeysComeBeforeTexts) {
@@ -265,8 +421,8 @@ TEST(Fim, BosIsHonouredAndAddedWhereTheFamilyNeedsIt) {
   EXPECT_EQ(Detected(b).fim.bos, std::nullopt);
   b.set_bool(kGgml + "add_bos_token", true);
   EXPECT_EQ(Detected(b).fim.bos, kFirst);
-  GgufBuilder deepseek = vocabulary({"<｜begin▁of▁sentence｜>", "<｜fim▁hole｜>", "<｜fim▁begin｜>",
-                                     "<｜fim▁end｜>"});
+  GgufBuilder deepseek =
+      vocabulary({"<｜begin▁of▁sentence｜>", "<｜fim▁hole｜>", "<｜fim▁begin｜>", "<｜fim▁end｜>"});
   deepseek.set_u32(kGgml + "bos_token_id", kFirst);
   EXPECT_EQ(Detected(deepseek).fim.bos, kFirst);
   deepseek.set_bool(kGgml + "add_bos_token", false);
@@ -292,7 +448,6 @@ TEST(Fim, PaddingAndMissingRowsAreNeverGenerated) {
   }
 }
 
-
 TEST(Fim, ANameDecidesWhereTokensAreSpeltOtherwise) {
   std::vector<std::string> tokens = {"<e>", "<p>", "<m>", "<s>"};  // as StarCoder2 numbers them
   std::vector<int32_t> types(4, 3);
@@ -311,100 +466,6 @@ TEST(Fim, ANameDecidesWhereTokensAreSpeltOtherwise) {
   types[2] = 1;  // where the numbers are those of text, the name alone says nothing
   b.set_i32s(kGgml + "token_type", types);
   EXPECT_EQ(Detected(b).fim.order, FimOrder::none);
-}
-
-struct RealFile {
-  explicit RealFile(const std::string& path)
-      : file(path), tokenizer(file), fim(detect_fim(file, tokenizer)) {}
-  GgufFile file;
-  Tokenizer tokenizer;
-  Fim fim;
-};
-
-TEST(RealVocabulary, Starcoder2) {
-  const RealFile m(FORETOKEN_TEST_DATA "/tokenizers/starcoder.gguf");
-  EXPECT_EQ(m.fim.family, "starcoder2");
-  EXPECT_EQ(m.fim.prefix, 1);
-  EXPECT_EQ(m.fim.middle, 2);
-  EXPECT_EQ(m.fim.suffix, 3);
-  EXPECT_EQ(m.fim.pad, 4);
-  EXPECT_EQ(m.fim.repo, 5);
-  EXPECT_EQ(m.fim.file_separator, 6);
-  EXPECT_TRUE(m.fim.path_after_prefix);
-  EXPECT_THAT(m.fim.stops, ElementsAre(0, 1, 2, 3, 4, 5, 6));
-  EXPECT_TRUE(m.fim.is_banned(37));
-  EXPECT_FALSE(m.fim.is_banned(38));
-}
-
-TEST(RealVocabulary, Refact) {
-  const RealFile m(FORETOKEN_TEST_DATA "/tokenizers/refact.gguf");
-  EXPECT_EQ(m.fim.family, "refact");
-  EXPECT_EQ(m.fim.file_separator, 5);
-  EXPECT_EQ(m.fim.repo, 18);
-  EXPECT_EQ(m.fim.files, Files::filename_token);
-  EXPECT_TRUE(m.fim.is_banned(49152));  // [PAD49152], which the file calls user-defined
-}
-
-TEST(RealVocabulary, DeepseekCoder) {
-  const RealFile m(FORETOKEN_TEST_DATA "/tokenizers/deepseek-coder.gguf");
-  EXPECT_EQ(m.fim.family, "deepseek-coder");
-  EXPECT_EQ(m.fim.suffix, 32015);
-  EXPECT_EQ(m.fim.prefix, 32016);
-  EXPECT_EQ(m.fim.middle, 32017);
-  EXPECT_EQ(m.fim.bos, 32013);
-  EXPECT_EQ(m.fim.files, Files::hash_comment);
-  EXPECT_THAT(m.fim.stops, ElementsAre(32013, 32014, 32015, 32016, 32017, 32021));
-  EXPECT_FALSE(m.fim.is_banned(32000));  // a letter as a user-defined token
-  EXPECT_TRUE(m.fim.is_banned(32022));
-}
-
-TEST(RealVocabulary, WithoutFim) {
-  for (const char* name : {"gpt-2", "mpt", "falcon", "deepseek-llm"}) {
-    const RealFile m(FORETOKEN_TEST_DATA "/tokenizers/" + std::string(name) + ".gguf");
-    EXPECT_EQ(m.fim.order, FimOrder::none) << name;
-    EXPECT_FALSE(m.fim.stops.empty()) << name;
-  }
-}
-
-TEST(RealVocabulary, Pocket) {
-  const RealFile m(FORETOKEN_SOURCE_DIR "/lsp/pocket/pocket-q8_0.gguf");
-  EXPECT_EQ(m.fim.family, "foretoken-pocket");
-  EXPECT_EQ(m.fim.found_by, "metadata keys");
-  EXPECT_EQ(m.fim.prefix, 8186);
-  EXPECT_EQ(m.fim.middle, 8187);
-  EXPECT_EQ(m.fim.suffix, 8188);
-  EXPECT_EQ(m.fim.file_separator, 8191);
-  EXPECT_EQ(m.fim.repo, std::nullopt);
-  EXPECT_EQ(m.fim.bos, std::nullopt);
-  EXPECT_THAT(m.fim.stops, ElementsAre(8185, 8186, 8187, 8188, 8189, 8190, 8191));
-}
-
-TEST(RealVocabulary, Tiny) {
-  const RealFile m(FORETOKEN_TEST_DATA "/tiny/llama-f32.gguf");
-  EXPECT_EQ(m.fim.family, "qwen2.5-coder");
-  EXPECT_EQ(m.fim.found_by, "token texts");
-  EXPECT_EQ(m.fim.prefix, 277);
-  EXPECT_TRUE(m.fim.is_banned(283));
-}
-
-TEST(RealVocabulary, QwenCoder) {
-  const char* folder = std::getenv("FORETOKEN_TEST_MODELS");
-  if (folder == nullptr) {
-    GTEST_SKIP() << "FORETOKEN_TEST_MODELS does not name a folder with "
-                    "qwen2.5-coder-0.5b-q4_k_m.gguf: its FIM tokens are not tested";
-  }
-  const RealFile m(std::string(folder) + "/qwen2.5-coder-0.5b-q4_k_m.gguf");
-  EXPECT_EQ(m.fim.family, "qwen2.5-coder");
-  EXPECT_EQ(m.fim.found_by, "token texts");
-  EXPECT_EQ(m.fim.prefix, 151659);
-  EXPECT_EQ(m.fim.middle, 151660);
-  EXPECT_EQ(m.fim.suffix, 151661);
-  EXPECT_EQ(m.fim.pad, 151662);
-  EXPECT_EQ(m.fim.repo, 151663);
-  EXPECT_EQ(m.fim.file_separator, 151664);
-  EXPECT_EQ(m.fim.bos, std::nullopt);
-  EXPECT_THAT(m.fim.stops, ElementsAre(151643, 151645, 151659, 151660, 151661, 151662, 151663, 151664));
-  for (TokenId id = 151665; id < 151936; ++id) EXPECT_TRUE(m.fim.is_banned(id));
 }
 
 }  // namespace

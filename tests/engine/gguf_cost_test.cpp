@@ -16,7 +16,9 @@ namespace {
 
 using test::GgufBuilder;
 
-std::string numbered(const char* stem, int i) { return stem + std::to_string(i); }
+std::string numbered(const char* stem, int i) {
+  return stem + std::to_string(i);
+}
 
 std::string many_values(int count) {
   GgufBuilder b;
@@ -66,7 +68,9 @@ struct Kind {
   bool tokenizer = false;
 };
 
-void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+void PrintTo(const Kind& kind, std::ostream* out) {
+  *out << kind.name;
+}
 
 struct Cost {
   double seconds = 1e9;  // of this thread's processor time
@@ -109,12 +113,13 @@ TEST_P(HeaderCost, GrowsWithTheHeader) {
   EXPECT_LE(b.bytes, most + (16u << 20));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, HeaderCost,
-    testing::Values(Kind{"values", many_values, 240000}, Kind{"tensors", many_tensors, 64000},
-                    Kind{"strings", many_strings, 500000}, Kind{"string", long_string, 16 << 10},
-                    Kind{"tokens_and_merges", many_tokens, 60000, true}),
-    [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Kinds, HeaderCost,
+                         testing::Values(Kind{"values", many_values, 240000},
+                                         Kind{"tensors", many_tensors, 64000},
+                                         Kind{"strings", many_strings, 500000},
+                                         Kind{"string", long_string, 16 << 10},
+                                         Kind{"tokens_and_merges", many_tokens, 60000, true}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace foretoken::engine

@@ -1,4 +1,5 @@
-// What a GGUF file may say, and that it is read exactly; what is refused is in gguf_faults_test.cpp.
+// What a GGUF file may say, and that it is read exactly; what is refused is in
+// gguf_faults_test.cpp.
 #include "engine/gguf.h"
 
 #include <fcntl.h>
@@ -142,9 +143,7 @@ TEST(Gguf, TakesWhatIsOddButHarmless) {
 }
 
 TEST(Gguf, SaysWhatIsNoModelFile) {
-  const auto error = [](const std::string& path) {
-    return error_of([&] { GgufFile gguf(path); });
-  };
+  const auto error = [](const std::string& path) { return error_of([&] { GgufFile gguf(path); }); };
   const std::string missing = "/nonexistent/model.gguf";
   EXPECT_THAT(error(missing), AllOf(HasSubstr(missing), HasSubstr("No such file")));
   EXPECT_THAT(error("/nonexistent/\x1b[2J\n"), HasSubstr("\\x1B[2J\\x0A"));
@@ -165,7 +164,9 @@ TEST(Gguf, EveryCutOfAFileIsAnError) {
   const std::string whole = b.bytes();
   const size_t header = b.header().size();
   const TemporaryFile file(whole);
-  for (size_t size = whole.size() - 1; size > 0; size -= size > header ? 997 : size > 300 ? 31 : 1) {
+  for (size_t size = whole.size() - 1; size > 0; size -= size > header ? 997
+                                                         : size > 300  ? 31
+                                                                       : 1) {
     if (size > whole.size()) break;
     file.truncate(size);
     const std::string error = error_of([&] { GgufFile gguf(file.path()); });

@@ -82,9 +82,10 @@ TEST(Pretokenizer, IsLinearInEveryRunOfOneKind) {
   for (const std::string_view name : pretokenizer_names()) {
     const SplitRules rules = find_pretokenizer(name)->rules;
     if (!seen.insert(rules).second) continue;
-    for (const char* pattern : {" ", "\n", " \n", "a", "A", "1", "(", "\u0301", "中", "中A", "'", "\u3000",
-                                " 1", "\t(", "\xff", "a'"}) {
-      const std::string small = repeat(pattern, 1 << 13) + "1", large = repeat(pattern, 1 << 17) + "1";
+    for (const char* pattern : {" ", "\n", " \n", "a", "A", "1", "(", "\u0301", "中", "中A", "'",
+                                "\u3000", " 1", "\t(", "\xff", "a'"}) {
+      const std::string small = repeat(pattern, 1 << 13) + "1",
+                        large = repeat(pattern, 1 << 17) + "1";
       // Sixteen times the text: 16 where linear, 256 where quadratic.
       EXPECT_LE(seconds(rules, large), 60 * seconds(rules, small) + 2e-3) << name << " " << pattern;
     }

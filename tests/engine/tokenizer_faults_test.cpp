@@ -1,4 +1,5 @@
-// Wrong tokenizer metadata: an error that names the key, or a tolerance that engine/tokenizer.h states.
+// Wrong tokenizer metadata: an error that names the key, or a tolerance that engine/tokenizer.h
+// states.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,17 +44,20 @@ const size_t kTokens = test::byte_vocabulary_tokens().size();
 struct Fault {
   const char* name;
   std::function<void(GgufBuilder&)> spoil;
-  const char* key;   // without tokenizer.ggml.
+  const char* key;  // without tokenizer.ggml.
   const char* says;
 };
-void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+void PrintTo(const Fault& fault, std::ostream* out) {
+  *out << fault.name;
+}
 
 const Fault kFaults[] = {
     {"no_model", [](auto& b) { b.remove(kGgml + "model"); }, "model", "no tokenizer"},
     {"sentencepiece", [](auto& b) { b.set_string(kGgml + "model", "llama"); }, "model",
      "'llama' (SentencePiece) is not supported yet"},
     {"wordpiece", [](auto& b) { b.set_string(kGgml + "model", "bert"); }, "model", "'bert'"},
-    {"model_escapes", [](auto& b) { b.set_string(kGgml + "model", "\x1b]0;"); }, "model", "\\x1B]0;"},
+    {"model_escapes", [](auto& b) { b.set_string(kGgml + "model", "\x1b]0;"); }, "model",
+     "\\x1B]0;"},
     {"model_number", [](auto& b) { b.set_u32(kGgml + "model", 2); }, "model", "not a string"},
     {"model_array", [](auto& b) { b.set_strings(kGgml + "model", {"gpt2"}); }, "model", "an array"},
     {"pre_unknown", [](auto& b) { b.set_string(kGgml + "pre", "qwen9"); }, "pre", "'qwen9'"},
@@ -63,7 +67,8 @@ const Fault kFaults[] = {
     {"no_tokens", [](auto& b) { b.remove(kGgml + "tokens"); }, "tokens", "missing"},
     {"tokens_empty", [](auto& b) { b.set_strings(kGgml + "tokens", {}); }, "tokens", "no tokens"},
     {"tokens_numbers", [](auto& b) { b.set_i32s(kGgml + "tokens", {1, 2}); }, "tokens", "i32"},
-    {"tokens_string", [](auto& b) { b.set_string(kGgml + "tokens", "abc"); }, "tokens", "not an array"},
+    {"tokens_string", [](auto& b) { b.set_string(kGgml + "tokens", "abc"); }, "tokens",
+     "not an array"},
     {"tokens_over_limit",
      [](auto& b) {
        const uint64_t count = (1 << 20) + 1;
@@ -75,13 +80,14 @@ const Fault kFaults[] = {
     {"token_of_a_blank_missing",
      [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(' ', "xyz")); }, "tokens", "' '"},
     {"token_of_a_line_end_missing",
-     [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with('\n', "xyz")); }, "tokens", "line end"},
+     [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with('\n', "xyz")); }, "tokens",
+     "line end"},
     {"token_of_a_tab_missing",
      [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with('\t', "xyz")); }, "tokens", "tab"},
-    {"letter_is_control",
-     [](auto& b) { b.set_i32s(kGgml + "token_type", types_with('a', 3)); }, "tokens", "'a'"},
-    {"types_too_few",
-     [](auto& b) { b.set_i32s(kGgml + "token_type", {1, 1, 1}); }, "token_type", "3 token types"},
+    {"letter_is_control", [](auto& b) { b.set_i32s(kGgml + "token_type", types_with('a', 3)); },
+     "tokens", "'a'"},
+    {"types_too_few", [](auto& b) { b.set_i32s(kGgml + "token_type", {1, 1, 1}); }, "token_type",
+     "3 token types"},
     {"types_too_many",
      [](auto& b) { b.set_i32s(kGgml + "token_type", std::vector<int32_t>(kTokens + 1, 1)); },
      "token_type", "289 token types"},
@@ -90,50 +96,56 @@ const Fault kFaults[] = {
      [](auto& b) { b.set_array(kGgml + "token_type", b.u8, kTokens, std::string(kTokens, '\1')); },
      "token_type", "u8"},
     {"types_floats",
-     [](auto& b) { b.set_f32s(kGgml + "token_type", std::vector<float>(kTokens, 1)); }, "token_type",
-     "f32"},
-    {"types_strings",
-     [](auto& b) { b.set_strings(kGgml + "token_type", tokens_with(0, "")); }, "token_type", "string"},
+     [](auto& b) { b.set_f32s(kGgml + "token_type", std::vector<float>(kTokens, 1)); },
+     "token_type", "f32"},
+    {"types_strings", [](auto& b) { b.set_strings(kGgml + "token_type", tokens_with(0, "")); },
+     "token_type", "string"},
     {"types_scalar", [](auto& b) { b.set_u32(kGgml + "token_type", 1); }, "token_type", "array"},
     {"type_7", [](auto& b) { b.set_i32s(kGgml + "token_type", types_with(9, 7)); }, "token_type",
      "token 9"},
-    {"type_minus_1",
-     [](auto& b) { b.set_i32s(kGgml + "token_type", types_with(9, -1)); }, "token_type", "unknown type"},
+    {"type_minus_1", [](auto& b) { b.set_i32s(kGgml + "token_type", types_with(9, -1)); },
+     "token_type", "unknown type"},
     {"scores_too_few", [](auto& b) { b.set_f32s(kGgml + "scores", {1, 2}); }, "scores", "2 scores"},
     {"scores_bytes",
-     [](auto& b) { b.set_array(kGgml + "scores", b.u8, kTokens, std::string(kTokens, 'x')); }, "scores",
-     "u8"},
-    {"scores_doubles",
-     [](auto& b) { b.set_array(kGgml + "scores", b.f64, 0, ""); }, "scores", "f64"},
+     [](auto& b) { b.set_array(kGgml + "scores", b.u8, kTokens, std::string(kTokens, 'x')); },
+     "scores", "u8"},
+    {"scores_doubles", [](auto& b) { b.set_array(kGgml + "scores", b.f64, 0, ""); }, "scores",
+     "f64"},
     {"scores_scalar", [](auto& b) { b.set_f32(kGgml + "scores", 1); }, "scores", "not an array"},
     {"no_merges", [](auto& b) { b.remove(kGgml + "merges"); }, "merges", "missing"},
     {"merges_numbers", [](auto& b) { b.set_i32s(kGgml + "merges", {1}); }, "merges", "i32"},
-    {"merges_string", [](auto& b) { b.set_string(kGgml + "merges", "a b"); }, "merges", "not an array"},
-    {"merge_without_space",
-     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(3, "rn")); }, "merges", "merge 3 'rn'"},
-    {"merge_empty",
-     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(0, "")); }, "merges", "merge 0 ''"},
+    {"merges_string", [](auto& b) { b.set_string(kGgml + "merges", "a b"); }, "merges",
+     "not an array"},
+    {"merge_without_space", [](auto& b) { b.set_strings(kGgml + "merges", merges_with(3, "rn")); },
+     "merges", "merge 3 'rn'"},
+    {"merge_empty", [](auto& b) { b.set_strings(kGgml + "merges", merges_with(0, "")); }, "merges",
+     "merge 0 ''"},
     {"merge_only_a_leading_space",
-     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(1, " u")); }, "merges", "has no space"},
+     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(1, " u")); }, "merges",
+     "has no space"},
     {"merge_control_bytes",
-     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(2, "\x1b[2J")); }, "merges", "\\x1B[2J"},
-    {"bos_string", [](auto& b) { b.set_string(kGgml + "bos_token_id", "1"); }, "bos_token_id", "string"},
+     [](auto& b) { b.set_strings(kGgml + "merges", merges_with(2, "\x1b[2J")); }, "merges",
+     "\\x1B[2J"},
+    {"bos_string", [](auto& b) { b.set_string(kGgml + "bos_token_id", "1"); }, "bos_token_id",
+     "string"},
     {"eos_float", [](auto& b) { b.set_f32(kGgml + "eos_token_id", 2); }, "eos_token_id", "a float"},
-    {"eot_array", [](auto& b) { b.set_i32s(kGgml + "eot_token_id", {1}); }, "eot_token_id", "array"},
+    {"eot_array", [](auto& b) { b.set_i32s(kGgml + "eot_token_id", {1}); }, "eot_token_id",
+     "array"},
     {"eom_bool", [](auto& b) { b.set_bool(kGgml + "eom_token_id", true); }, "eom_token_id", "bool"},
-    {"unknown_string",
-     [](auto& b) { b.set_string(kGgml + "unknown_token_id", ""); }, "unknown_token_id", "string"},
-    {"padding_float",
-     [](auto& b) { b.set_f32(kGgml + "padding_token_id", 0); }, "padding_token_id", "a float"},
-    {"add_bos_string",
-     [](auto& b) { b.set_string(kGgml + "add_bos_token", "no"); }, "add_bos_token", "string"},
-    {"add_bos_number", [](auto& b) { b.set_u32(kGgml + "add_bos_token", 1); }, "add_bos_token", "bool"},
-    {"fim_prefix_is_a_letter",
-     [](auto& b) { b.set_u32(kGgml + "fim_pre_token_id", 'a'); }, "fim_pre_token_id", "ordinary text"},
-    {"fim_middle_string",
-     [](auto& b) { b.set_string(kGgml + "fim_mid_token_id", "x"); }, "fim_mid_token_id", "string"},
-    {"legacy_suffix_is_a_letter",
-     [](auto& b) { b.set_u32(kGgml + "suffix_token_id", ' '); }, "suffix_token_id", "ordinary text"},
+    {"unknown_string", [](auto& b) { b.set_string(kGgml + "unknown_token_id", ""); },
+     "unknown_token_id", "string"},
+    {"padding_float", [](auto& b) { b.set_f32(kGgml + "padding_token_id", 0); }, "padding_token_id",
+     "a float"},
+    {"add_bos_string", [](auto& b) { b.set_string(kGgml + "add_bos_token", "no"); },
+     "add_bos_token", "string"},
+    {"add_bos_number", [](auto& b) { b.set_u32(kGgml + "add_bos_token", 1); }, "add_bos_token",
+     "bool"},
+    {"fim_prefix_is_a_letter", [](auto& b) { b.set_u32(kGgml + "fim_pre_token_id", 'a'); },
+     "fim_pre_token_id", "ordinary text"},
+    {"fim_middle_string", [](auto& b) { b.set_string(kGgml + "fim_mid_token_id", "x"); },
+     "fim_mid_token_id", "string"},
+    {"legacy_suffix_is_a_letter", [](auto& b) { b.set_u32(kGgml + "suffix_token_id", ' '); },
+     "suffix_token_id", "ordinary text"},
 };
 
 class TokenizerFault : public testing::TestWithParam<Fault> {};
@@ -163,7 +175,9 @@ struct Tolerance {
   const char* name;
   std::function<void(GgufBuilder&)> change;
 };
-void PrintTo(const Tolerance& t, std::ostream* out) { *out << t.name; }
+void PrintTo(const Tolerance& t, std::ostream* out) {
+  *out << t.name;
+}
 
 const Tolerance kTolerated[] = {
     {"nothing_changed", [](auto&) {}},
@@ -173,7 +187,9 @@ const Tolerance kTolerated[] = {
     {"fim_past_the_end", [](auto& b) { b.set_u32(kGgml + "fim_pre_token_id", ~0u); }},
     {"no_special_ids",
      [](auto& b) {
-       b.remove(kGgml + "bos_token_id").remove(kGgml + "eos_token_id").remove(kGgml + "add_bos_token");
+       b.remove(kGgml + "bos_token_id")
+           .remove(kGgml + "eos_token_id")
+           .remove(kGgml + "add_bos_token");
      }},
     {"add_bos_without_bos",
      [](auto& b) {
@@ -187,12 +203,14 @@ const Tolerance kTolerated[] = {
        b.set_array(kGgml + "token_type", b.u32, kTokens, types);
      }},
     {"type_0", [](auto& b) { b.set_i32s(kGgml + "token_type", types_with('a', 0)); }},
-    {"byte_type_of_a_letter", [](auto& b) { b.set_i32s(kGgml + "token_type", types_with('a', 6)); }},
+    {"byte_type_of_a_letter",
+     [](auto& b) { b.set_i32s(kGgml + "token_type", types_with('a', 6)); }},
     {"scores", [](auto& b) { b.set_f32s(kGgml + "scores", std::vector<float>(kTokens, 0)); }},
     {"token_twice", [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(285, "re")); }},
     {"padding_twice", [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(285, "[PAD0]")); }},
     {"token_empty", [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(284, "")); }},
-    {"token_invalid_utf8", [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(284, "\xff\xfe")); }},
+    {"token_invalid_utf8",
+     [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(284, "\xff\xfe")); }},
     {"token_megabytes",
      [](auto& b) { b.set_strings(kGgml + "tokens", tokens_with(284, std::string(4 << 20, 'z'))); }},
     {"merges_of_nothing_known",

@@ -61,9 +61,12 @@ class Texts {
           text += std::to_string(random_());
           break;
         default: {
-          constexpr const char* kWords[] = {"return ", "def foo(self):\n    ", "HTTPServer", "don't",
-                                            "\r\n",    "// 日本語",            "été",        " == ",
-                                            "->",      "\"\"\"",               "x_1",        "\n\n\n"};
+          constexpr const char* kWords[] = {"return ",    "def foo(self):\n    ",
+                                            "HTTPServer", "don't",
+                                            "\r\n",       "// 日本語",
+                                            "été",        " == ",
+                                            "->",         "\"\"\"",
+                                            "x_1",        "\n\n\n"};
           text += kWords[below(std::size(kWords))];
         }
       }
@@ -198,8 +201,9 @@ TEST(Compatible, IsWhatASearchThroughAllTokensFinds) {
     const Loaded loaded(name);
     const Tokenizer& tokenizer = loaded.tokenizer;
     Texts texts(11);
-    std::vector<std::string> beginnings = {"", " ", "  ", "re", " ret", "\t\t", "<fim_pre", "<|endoft",
-                                           "\xe6", "return", "[PAD", "\xff\xfe"};
+    std::vector<std::string> beginnings = {"",     " ",      "  ",       "re",
+                                           " ret", "\t\t",   "<fim_pre", "<|endoft",
+                                           "\xe6", "return", "[PAD",     "\xff\xfe"};
     for (int i = 0; i < 40; ++i) {
       beginnings.push_back(texts.next().substr(0, 1 + texts.below(9)));
       beginnings.emplace_back(tokenizer.text(TokenId(texts.below(uint32_t(tokenizer.size())))));
@@ -209,8 +213,8 @@ TEST(Compatible, IsWhatASearchThroughAllTokensFinds) {
       for (TokenId id = 0; id < tokenizer.size(); ++id) {
         const std::string_view text = tokenizer.text(id);
         const TokenType type = tokenizer.type(id);
-        const bool is_text = type == TokenType::normal || type == TokenType::byte ||
-                             type == TokenType::user_defined;
+        const bool is_text =
+            type == TokenType::normal || type == TokenType::byte || type == TokenType::user_defined;
         if (!is_text || text.empty() || bytes.empty()) continue;
         if (text.starts_with(bytes) || bytes.starts_with(text)) expected.push_back(id);
       }
@@ -275,14 +279,18 @@ TEST(Tokenizer, ManyThreadsGetTheSameIds) {
 
 TEST(Detokenizer, HoldsBackHalfACharacter) {
   const Loaded loaded("bytes");
-  const auto id = [&](const char* byte) { return *loaded.tokenizer.find(std::string_view(byte, 1)); };
+  const auto id = [&](const char* byte) {
+    return *loaded.tokenizer.find(std::string_view(byte, 1));
+  };
   Detokenizer stream(loaded.tokenizer);
   EXPECT_EQ(stream.push(id("a")), "a");
   EXPECT_EQ(stream.push(id("\xe6")), "");
   EXPECT_EQ(stream.push(id("\x97")), "");
   EXPECT_EQ(stream.push(id("\xa5")), "日");
   EXPECT_EQ(stream.push(id("\xe6")), "");
-  EXPECT_EQ(stream.push(id("b")), "\xe6" "b");  // never a character: given as it is
+  EXPECT_EQ(stream.push(id("b")),
+            "\xe6"
+            "b");  // never a character: given as it is
   EXPECT_EQ(stream.push(id("\xf0")), "");
   EXPECT_EQ(stream.flush(), "\xf0");
   EXPECT_EQ(stream.flush(), "");

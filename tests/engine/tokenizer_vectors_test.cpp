@@ -1,4 +1,5 @@
-// Real vocabularies: token ids as llama.cpp's conformance files and the models' own tokenizers give.
+// Real vocabularies: token ids as llama.cpp's conformance files and the models' own tokenizers
+// give.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +32,8 @@ struct Case {
 };
 
 std::vector<Case> conformance_cases(const std::string& name) {
-  const std::string texts = contents(kFolder + name + ".inp"), separator = "\n__ggml_vocab_test__\n";
+  const std::string texts = contents(kFolder + name + ".inp"),
+                    separator = "\n__ggml_vocab_test__\n";
   std::istringstream lines(contents(kFolder + name + ".out"));
   std::vector<Case> cases;
   size_t begin = 0;
@@ -52,10 +54,11 @@ std::string qwen_path() {
   const char* folder = std::getenv("FORETOKEN_TEST_MODELS");
   return folder != nullptr ? std::string(folder) + "/qwen2.5-coder-0.5b-q4_k_m.gguf" : "";
 }
-#define SKIP_WITHOUT_QWEN()                                                                       \
-  if (qwen_path().empty())                                                                        \
-  GTEST_SKIP() << "FORETOKEN_TEST_MODELS does not name a folder with qwen2.5-coder-0.5b-q4_k_m.gguf: " \
-                  "the Qwen vocabulary is not tested"
+#define SKIP_WITHOUT_QWEN()                                                                   \
+  if (qwen_path().empty())                                                                    \
+  GTEST_SKIP()                                                                                \
+      << "FORETOKEN_TEST_MODELS does not name a folder with qwen2.5-coder-0.5b-q4_k_m.gguf: " \
+         "the Qwen vocabulary is not tested"
 
 void expect_conformance(const std::string& model, const std::string& name) {
   const GgufFile file(model);
@@ -105,10 +108,11 @@ void expect_golden(const std::string& model, const std::vector<Case>& cases) {
 }
 
 TEST(Golden, Starcoder) {
-  expect_golden(kFolder + "starcoder.gguf",
-                {{kAdd, {610, 1035, 45, 102, 49, 342, 731, 303, 461, 244}},
-                 {kPrint, {222, 222, 1243, 45, 688, 45, 54, 49, 244, 55, 56, 509, 222}},
-                 {kWindows, {344, 327, 125, 46, 320, 455, 221, 620, 244, 57, 55, 64, 225, 222, 130, 455}}});
+  expect_golden(
+      kFolder + "starcoder.gguf",
+      {{kAdd, {610, 1035, 45, 102, 49, 342, 731, 303, 461, 244}},
+       {kPrint, {222, 222, 1243, 45, 688, 45, 54, 49, 244, 55, 56, 509, 222}},
+       {kWindows, {344, 327, 125, 46, 320, 455, 221, 620, 244, 57, 55, 64, 225, 222, 130, 455}}});
 }
 
 TEST(Golden, Refact) {
@@ -122,7 +126,8 @@ TEST(Golden, DeepseekCoder) {
       kFolder + "deepseek-coder.gguf",
       {{kAdd, {1551, 957, 7, 64, 11, 270, 1772, 185, 315, 967, 207}},
        {kPrint, {185, 185, 4128, 7, 1761, 7, 16, 11, 207, 17, 18, 1435, 185}},
-       {kWindows, {351, 334, 87, 8, 507, 188, 185, 3404, 207, 19, 17, 26, 188, 185, 92, 188, 185}}});
+       {kWindows,
+        {351, 334, 87, 8, 507, 188, 185, 3404, 207, 19, 17, 26, 188, 185, 92, 188, 185}}});
 }
 
 TEST(Golden, Gpt2) {
@@ -133,15 +138,15 @@ TEST(Golden, Gpt2) {
 
 TEST(Golden, Qwen) {
   SKIP_WITHOUT_QWEN();
-  expect_golden(
-      qwen_path(),
-      {{kAdd, {750, 912, 2877, 11, 293, 982, 262, 470, 220}},
-       {kPrint, {271, 1350, 25906, 7, 16, 11, 220, 17, 18, 1171}},
-       {kWindows, {333, 320, 87, 8, 972, 853, 220, 19, 17, 463, 1771}},
-       {kLoop, {1958, 320, 396, 600, 284, 220,  15,   26,    600,  366,  220, 16,  15, 15, 15,
-                26,   3443, 72, 8,  341, 197, 31479, 1421, 2890, 989, 935, 197, 532}},
-       {kWide, {87, 284, 5360, 64, 1210, 330, 38783, 497, 364, 65, 1210, 364, 101059, 8275, 220, 671,
-                5394, 198}}});
+  expect_golden(qwen_path(), {{kAdd, {750, 912, 2877, 11, 293, 982, 262, 470, 220}},
+                              {kPrint, {271, 1350, 25906, 7, 16, 11, 220, 17, 18, 1171}},
+                              {kWindows, {333, 320, 87, 8, 972, 853, 220, 19, 17, 463, 1771}},
+                              {kLoop, {1958, 320,   396,  600,  284, 220, 15,   26, 600, 366,
+                                       220,  16,    15,   15,   15,  26,  3443, 72, 8,   341,
+                                       197,  31479, 1421, 2890, 989, 935, 197,  532}},
+                              {kWide,
+                               {87, 284, 5360, 64, 1210, 330, 38783, 497, 364, 65, 1210, 364,
+                                101059, 8275, 220, 671, 5394, 198}}});
 }
 
 TEST(ControlText, NeverBecomesControlTokens) {

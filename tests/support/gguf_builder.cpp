@@ -135,8 +135,8 @@ std::string random_floats(size_t count, float scale, uint32_t seed) {
 
 const std::vector<std::string>& byte_vocabulary_merges() {
   static const std::vector<std::string> kMerges = {
-      "r e",    "t u",   "re tu", "r n",    "retu rn", "d e",   "de f",  "i n",   "in t", "f o",
-      "fo r",   "i f",   "e l",   "el se",  "s e",     "Ġ Ġ",   "ĠĠ ĠĠ", "a b",   "ab c", "Ġ ="};
+      "r e",  "t u", "re tu", "r n",   "retu rn", "d e", "de f",  "i n", "in t", "f o",
+      "fo r", "i f", "e l",   "el se", "s e",     "Ġ Ġ", "ĠĠ ĠĠ", "a b", "ab c", "Ġ ="};
   return kMerges;
 }
 

@@ -64,7 +64,7 @@ class GgufBuilder {
   std::string magic = "GGUF";
   uint32_t version = 3;
   std::optional<uint64_t> tensor_count, value_count;  // other than what is there
-  uint64_t alignment = 32;  // that is written with; the key is set apart
+  uint64_t alignment = 32;                            // that is written with; the key is set apart
   bool pad_last_tensor = true;
   std::vector<Value> values;
   std::vector<Tensor> tensors;
@@ -73,8 +73,8 @@ class GgufBuilder {
 /// `count` floats from -scale to scale, the same for the same seed.
 std::string random_floats(size_t count, float scale, uint32_t seed);
 
-/// The tokenizer keys of a byte vocabulary: 256 single bytes, the results of some merges, Qwen's FIM
-/// tokens, five padding rows; 288 tokens. Split rules `pre`.
+/// The tokenizer keys of a byte vocabulary: 256 single bytes, the results of some merges, Qwen's
+/// FIM tokens, five padding rows; 288 tokens. Split rules `pre`.
 void add_byte_vocabulary(GgufBuilder& builder, std::string_view pre = "qwen2");
 const std::vector<std::string>& byte_vocabulary_tokens();  // as the file spells them
 const std::vector<std::string>& byte_vocabulary_merges();

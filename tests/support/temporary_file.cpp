@@ -17,7 +17,9 @@ TemporaryFile::TemporaryFile(std::string_view bytes) {
   overwrite(bytes);
 }
 
-TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }
+TemporaryFile::~TemporaryFile() {
+  ::unlink(path_.c_str());
+}
 
 void TemporaryFile::overwrite(std::string_view bytes) const {
   std::ofstream file(path_, std::ios::binary | std::ios::trunc);
@@ -25,6 +27,8 @@ void TemporaryFile::overwrite(std::string_view bytes) const {
   if (!file.flush()) throw std::runtime_error("cannot write " + path_);
 }
 
-void TemporaryFile::truncate(size_t bytes) const { std::filesystem::resize_file(path_, bytes); }
+void TemporaryFile::truncate(size_t bytes) const {
+  std::filesystem::resize_file(path_, bytes);
+}
 
 }  // namespace foretoken::test
