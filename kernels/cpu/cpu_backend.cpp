@@ -17,8 +17,9 @@ size_t matmul_scratch(const CpuKernels& k, int in) {
   return size_t(k.panels) * blocks * (512 + 3 * 64);  // bytes, and up to three scales per row
 }
 
-size_t attention_scratch(const CpuKernels& k, int head_dim) {
-  return sizeof(float) * size_t(k.queries) * (2 * (size_t(head_dim) + 16) + kPageTokens);
+size_t attention_scratch(int head_dim, int queries) {
+  const size_t dim = size_t(head_dim + 15) / 16 * 16;
+  return size_t(queries) * (64 + sizeof(float) * 2 * dim);  // a state, q and the sum
 }
 
 namespace {
@@ -110,12 +111,18 @@ class CpuStream : public Stream {
         pages_[size_t(h * used + p)] = kv(pool).at(pages[size_t(p)], layer, h);
       }
     }
-    // Few rows: also cut a group of heads into the lots that the kernel computes together.
-    const int heads = q.rows < 4 ? std::min(group, k_.queries) : group;
-    const int parts = (group + heads - 1) / heads;
-    const int rows = std::clamp(q.rows * shape.kv_heads / (8 * pool_.threads()), 1, 16);
+    const int rows = std::clamp(q.rows * shape.kv_heads / (4 * pool_.threads()), 1, 8);
     const int lots = (q.rows + rows - 1) / rows;
-    reserve_scratch(attention_scratch(k_, shape.head_dim));
+    // Few rows: groups of heads are cut too, where whole ones would leave threads without work. The
+    // kernel computes up to k_.queries heads together; smaller lots load keys and values again.
+    int parts = rows > 1 ? 1 : (group + k_.queries - 1) / k_.queries;
+    while (lots * parts * shape.kv_heads % pool_.threads() != 0 &&
+           lots * parts * shape.kv_heads < 4 * pool_.threads() && parts < group) {
+      ++parts;
+    }
+    const int heads = (group + parts - 1) / parts;
+    parts = (group + heads - 1) / heads;
+    reserve_scratch(attention_scratch(shape.head_dim, rows * heads));
     pool_.parallel_for(lots * parts * shape.kv_heads, [&](int i, int thread) {
       const int h = i % shape.kv_heads, part = i / shape.kv_heads % parts;
       // The last rows see the most positions: they go first.

@@ -1,6 +1,7 @@
 // Speed of the matrix products against what this machine can do: GB/s of decode (one row) beside
 // the memory's read rate, GMAC/s of prefill (many rows) beside the 8-bit dot product's peak.
 // usage: bench_kernels [backend [threads [rows]]]
+//        bench_kernels attention [backend [threads]]
 //        bench_kernels decode [backend [threads [tokens]]]   (a 0.5B model's decode, random weights)
 #include <immintrin.h>
 #include <time.h>
@@ -87,6 +88,29 @@ double read_rate(const char* p, size_t n) {
   return double(n) / t / 1e9;
 }
 
+// Attention of one layer as in Qwen2.5-Coder-0.5B: the end of a prefill, and one decoded token.
+int attention(const std::string& name, int threads) {
+  Rig rig(make_backend(name, threads));
+  alone = rig.backend().threads() == 1;
+  for (const auto& [dim, kv_heads, group] : {std::array{64, 2, 7}, {64, 3, 3}, {128, 2, 6}, {256, 1, 4}}) {
+    constexpr int kContext = 2048, kRows = 256;
+    const int kv_cols = dim * kv_heads, cols = kv_cols * group;
+    const auto pool = rig.backend().make_kv({1, kv_heads, dim, kContext / kPageTokens});
+    std::vector<int32_t> pages(kContext / kPageTokens);
+    for (size_t i = 0; i < pages.size(); ++i) pages[i] = int32_t(i);
+    const Matrix k = rig.matrix(kContext, kv_cols, random_floats(size_t(kContext * kv_cols), 1));
+    const double store = best(3, [&] { rig->kv_store(*pool, 0, pages, 0, k, k); });
+    const Matrix q = rig.matrix(kRows, cols, random_floats(size_t(kRows * cols), 2)), y = rig.matrix(kRows, cols);
+    const double prefill = best(3, [&] { rig->attention(*pool, 0, pages, kContext - kRows, q, 0.1f, y); });
+    const double decode = best(20, [&] { rig->attention(*pool, 0, pages, kContext - 1, q.row(0), 0.1f, y.row(0)); });
+    const double work = 2.0 * kRows * (kContext - kRows / 2) * cols;
+    std::printf("head_dim %3d, %d x %d heads, context %d: store %.2f us/token; %d rows %.2f ms, %.0f GMAC/s; one row %.0f us, %.1f GB/s\n",
+                dim, kv_heads, group, kContext, 1e6 * store / kContext, kRows, 1e3 * prefill, work / prefill / 1e9,
+                1e6 * decode, 4.0 * kContext * kv_cols / decode / 1e9);
+  }
+  return 0;
+}
+
 // One token after another through the shapes of Qwen2.5-Coder-0.5B Q4_K_M with random weights.
 int decode(const std::string& name, int threads, int tokens) {
   constexpr int kWidth = 896, kKv = 128, kFfn = 4864, kLayers = 24, kVocabulary = 151936;
@@ -159,6 +183,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && argv[1] == std::string("decode")) {
     return decode(argc > 2 ? argv[2] : "auto", argc > 3 ? std::atoi(argv[3]) : 0,
                   argc > 4 ? std::atoi(argv[4]) : 64);
+  }
+  if (argc > 1 && argv[1] == std::string("attention")) {
+    return attention(argc > 2 ? argv[2] : "auto", argc > 3 ? std::atoi(argv[3]) : 0);
   }
   const std::string name = argc > 1 ? argv[1] : "auto";
   const int threads = argc > 2 ? std::atoi(argv[2]) : 0;

@@ -9,26 +9,6 @@
 
 namespace foretoken::kernels::simd {
 
-/// Sum and maximum of the lanes, in one fixed order.
-template <class V>
-inline float sum_lanes(typename V::F v) {
-  alignas(64) float a[16];
-  V::store(a, v);
-  for (int n = 8; n > 0; n /= 2) {
-    for (int i = 0; i < n; ++i) a[i] += a[i + n];
-  }
-  return a[0];
-}
-template <class V>
-inline float max_lanes(typename V::F v) {
-  alignas(64) float a[16];
-  V::store(a, v);
-  for (int n = 8; n > 0; n /= 2) {
-    for (int i = 0; i < n; ++i) a[i] = a[i] > a[i + n] ? a[i] : a[i + n];
-  }
-  return a[0];
-}
-
 /// e^x within 1 ulp of a few: x = n ln2 + r, |r| <= ln2 / 2, polynomial of degree 6 in r. Zero below
 /// -104, infinity above 88.73, NaN stays.
 template <class V>
@@ -58,7 +38,7 @@ void quantize(const float* x, const Activations& a, int row) {
   for (int b = 0; b < a.blocks; ++b, x += kBlock) {
     const size_t at = first + size_t(b);
     const F lo = V::load(x), hi = V::load(x + 16);
-    const float largest = max_lanes<V>(V::max(V::abs(lo), V::abs(hi)));
+    const float largest = V::largest(V::max(V::abs(lo), V::abs(hi)));
     // x * 0 is NaN for NaN and infinity: such a block gets scale NaN, and so do all its outputs.
     const F poison = V::add(V::mul(lo, V::zero()), V::mul(hi, V::zero()));
     int8_t* q = a.q + at * kBlock;
@@ -96,7 +76,7 @@ void rms_norm(const float* x, const float* gain, int n, float eps, float* out) {
     const typename V::F tail = V::load_n(x + i, n - i);
     sum = V::fma(tail, tail, sum);
   }
-  const float mean = sum_lanes<V>(sum) / float(n);
+  const float mean = V::sum(sum) / float(n);
   const typename V::F scale = V::set1(1.0f / std::sqrt(mean + eps));
   for (i = 0; i + 16 <= n; i += 16) {
     V::store(out + i, V::mul(V::mul(V::load(x + i), scale), V::load(gain + i)));
@@ -182,7 +162,7 @@ SelectPiece select(const float* logits, const uint8_t* banned, int n, float* mas
     max = V::max(v, max);
     V::store_n(masked + i, v, count);
   }
-  SelectPiece piece{max_lanes<V>(max), 0, !V::any_nan(poison)};
+  SelectPiece piece{V::largest(max), 0, !V::any_nan(poison)};
   if (!(piece.max > -__builtin_inff())) return piece;
   F sum = V::zero();
   for (int i = 0; i < n; i += 16) {
@@ -190,7 +170,7 @@ SelectPiece select(const float* logits, const uint8_t* banned, int n, float* mas
     const F v = V::first_n(V::load_n(masked + i, count), count, lowest);
     sum = V::add(sum, exp<V>(V::sub(v, V::set1(piece.max))));
   }
-  piece.sum = sum_lanes<V>(sum);
+  piece.sum = V::sum(sum);
   return piece;
 }
 

@@ -81,9 +81,10 @@ struct CpuKernels {
   SelectPiece (*select)(const float* logits, const uint8_t* banned, int n, float* masked);
 };
 
-/// Bytes of scratch per thread for `in` inputs (matmul) or heads of `head_dim` (attention).
+/// Bytes of scratch per thread for `in` inputs (matmul), or for `queries` queries against heads of
+/// `head_dim` (attention).
 size_t matmul_scratch(const CpuKernels& k, int in);
-size_t attention_scratch(const CpuKernels& k, int head_dim);
+size_t attention_scratch(int head_dim, int queries);
 
 const CpuKernels& avx2_kernels();
 const CpuKernels& avx512_kernels();

@@ -29,7 +29,7 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
   for_blocks<kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
                                            const std::byte* block) {
     // Two chains of sums: operands 0-3 and 4-7 (the halves, which Q6_K scales apart).
-    I one[T], two[T];
+    I one[T], two[T], part_one[T], part_two[T];
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
       const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
@@ -47,8 +47,8 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const int8_t* q = a.q + (size_t(row + t) * size_t(a.blocks) + size_t(b)) * kBlock;
-        one[t] = dot<V, kBits>(one[t], low, V::broadcast4(q + 4 * r));
-        two[t] = dot<V, kBits>(two[t], high, V::broadcast4(q + 16 + 4 * r));
+        dot<V, kBits>(one[t], part_one[t], r, low, V::broadcast4(q + 4 * r));
+        dot<V, kBits>(two[t], part_two[t], r, high, V::broadcast4(q + 16 + 4 * r));
       }
     };
     pair.template operator()<0>();
@@ -120,7 +120,7 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
   const float* scaled_sum = a.scaled_sum + size_t(row) * blocks;
   for (int b = 0; b < w.blocks; ++b, q += kBlock, bytes += R * 512) {
     const BlockScales<V, kScales>* s = u.scales + size_t(b) * R;
-    I sum[R][T];
+    I sum[R][T], part[R][T];
     const auto half = [&](int first, const int32_t* begin, size_t stride) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
@@ -139,7 +139,7 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
           const I activations = V::broadcast4(q + size_t(t) * blocks * kBlock + 4 * j);
 #pragma GCC unroll 8
           for (int p = 0; p < R; ++p) {
-            sum[p][t] = dot<V, kBits>(sum[p][t], operand[p], activations);
+            dot<V, kBits>(sum[p][t], part[p][t], j, operand[p], activations);
           }
         }
       }

@@ -82,10 +82,21 @@ inline void for_blocks(const PanelView& w, int panel, Function&& f) {
   }
 }
 
+/// acc += operand * activations, for operands j = 0, 1, ... of a run whose length is a multiple of
+/// four. Where a dot takes several instructions, up to four products share the last of them: `part`
+/// holds their sums in 16 bits.
 template <class V, int kBits>
-inline typename V::I dot(typename V::I acc, typename V::B w, typename V::I a) {
-  if constexpr (kBits == 8) return V::dot_bytes(acc, w, a);
-  return V::dot(acc, w, a);
+inline void dot(typename V::I& acc, typename V::I& part, int j, typename V::B w, typename V::I a) {
+  constexpr int kShared = V::kPartialSums ? kBits <= 5 ? 4 : kBits == 6 ? 2 : 1 : 1;
+  if constexpr (kBits == 8) {
+    acc = V::dot_bytes(acc, w, a);
+  } else if constexpr (kShared == 1) {
+    acc = V::dot(acc, w, a);
+  } else {
+    // At most 4 * 2 * 31 * 127 or 2 * 2 * 63 * 127, below 2^15.
+    part = j % kShared == 0 ? V::pairs(w, a) : V::add_pairs(part, V::pairs(w, a));
+    if (j % kShared == kShared - 1) acc = V::add_int(acc, V::sum_pairs(part));
+  }
 }
 
 /// The sum a block starts with: what the unsigned offset of the weights adds, taken off.

@@ -17,8 +17,8 @@ struct Avx2 {
     __m256i lo, hi;
   };
   using B = I;
-  static constexpr int kPanels = 1, kTokens = 2, kDirect = 2, kPlainPanels = 1, kPlainTokens = 4;
-  static constexpr int kQueries = 4, kVectors = 1;
+  static constexpr int kPanels = 1, kTokens = 4, kDirect = 2, kPlainPanels = 1, kPlainTokens = 4;
+  static constexpr int kQueries = 6, kVectors = 1;
   static constexpr bool kSignedBytes = true;  // dot_bytes() takes the stored 128 off itself
 
   static F load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
@@ -40,6 +40,7 @@ struct Avx2 {
     _mm256_maskstore_ps(p, m.lo, v.lo);
     _mm256_maskstore_ps(p + 8, m.hi, v.hi);
   }
+  static float first(F v) { return _mm256_cvtss_f32(v.lo); }
   static F set1(float v) { return {_mm256_set1_ps(v), _mm256_set1_ps(v)}; }
   static F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static F add(F a, F b) { return {_mm256_add_ps(a.lo, b.lo), _mm256_add_ps(a.hi, b.hi)}; }
@@ -54,6 +55,18 @@ struct Avx2 {
   }
   static F max(F a, F b) { return {_mm256_max_ps(a.lo, b.lo), _mm256_max_ps(a.hi, b.hi)}; }
   static F min(F a, F b) { return {_mm256_min_ps(a.lo, b.lo), _mm256_min_ps(a.hi, b.hi)}; }
+  static float sum(F v) {
+    const __m256 a = _mm256_add_ps(v.lo, v.hi);
+    const __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+  }
+  static float largest(F v) {
+    const __m256 a = _mm256_max_ps(v.lo, v.hi);
+    const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+  }
   static F abs(F a) {
     const __m256 m = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fffffff));
     return {_mm256_and_ps(a.lo, m), _mm256_and_ps(a.hi, m)};
@@ -171,9 +184,17 @@ struct Avx2 {
     return _mm256_add_epi32(
         acc, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
   }
-  // w below 64: pairs stay within 2 * 63 * 127.
-  static I dot(I acc, B w, I a) {
-    return {dot_half(acc.lo, w.lo, a.lo), dot_half(acc.hi, w.hi, a.hi)};
+  // w below 64. Sums of two products in 16 bits, and those in 32.
+  static constexpr bool kPartialSums = true;
+  static I pairs(B w, I a) {
+    return {_mm256_maddubs_epi16(w.lo, a.lo), _mm256_maddubs_epi16(w.hi, a.hi)};
+  }
+  static I add_pairs(I a, I b) {
+    return {_mm256_add_epi16(a.lo, b.lo), _mm256_add_epi16(a.hi, b.hi)};
+  }
+  static I sum_pairs(I p) {
+    const __m256i one = _mm256_set1_epi16(1);
+    return {_mm256_madd_epi16(p.lo, one), _mm256_madd_epi16(p.hi, one)};
   }
   // w holds value + 128. |value| <= 128 and |a| <= 127: pairs stay within 2 * 128 * 127 < 2^15.
   static I dot_bytes(I acc, B w, I a) {

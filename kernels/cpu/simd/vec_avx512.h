@@ -14,7 +14,7 @@ struct Avx512 {
   using B = __m512i;  // 64 bytes
   // Register tiles: panels x tokens of a matmul, queries x position vectors of an attention.
   static constexpr int kPanels = 2, kTokens = 6, kDirect = 4, kPlainPanels = 4, kPlainTokens = 4;
-  static constexpr int kQueries = 4, kVectors = 4;
+  static constexpr int kQueries = 8, kVectors = 2;
   static constexpr bool kSignedBytes = false;  // whole bytes (Q8_0) meet dot() as unsigned
 
   static F load(const float* p) { return _mm512_loadu_ps(p); }
@@ -22,6 +22,7 @@ struct Avx512 {
   static __mmask16 mask(int n) { return __mmask16((1u << n) - 1); }
   static F load_n(const float* p, int n) { return _mm512_maskz_loadu_ps(mask(n), p); }
   static void store_n(float* p, F v, int n) { _mm512_mask_storeu_ps(p, mask(n), v); }
+  static float first(F v) { return _mm512_cvtss_f32(v); }
   static F set1(float v) { return _mm512_set1_ps(v); }
   static F zero() { return _mm512_setzero_ps(); }
   static F add(F a, F b) { return _mm512_add_ps(a, b); }
@@ -32,6 +33,19 @@ struct Avx512 {
   static F fnma(F a, F b, F c) { return _mm512_fnmadd_ps(a, b, c); }
   static F max(F a, F b) { return _mm512_max_ps(a, b); }  // b where one is NaN
   static F min(F a, F b) { return _mm512_min_ps(a, b); }
+  // Of all lanes, always folded 8, 4, 2, 1 apart.
+  static float sum(F v) {
+    const __m256 a = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 c = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+  }
+  static float largest(F v) {
+    const __m256 a = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    const __m128 b = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    const __m128 c = _mm_max_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+  }
   static F abs(F a) { return _mm512_abs_ps(a); }
   // v in lanes below n, `other` above.
   static F first_n(F v, int n, F other) { return _mm512_mask_blend_ps(mask(n), other, v); }
@@ -99,6 +113,7 @@ struct Avx512 {
     std::memcpy(&word, a, 4);
     return _mm512_set1_epi32(word);
   }
+  static constexpr bool kPartialSums = false;
   static I dot(I acc, B w, I a) { return _mm512_dpbusd_epi32(acc, w, a); }
   static I dot_bytes(I acc, B w, I a) { return _mm512_dpbusd_epi32(acc, w, a); }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
