@@ -130,6 +130,7 @@ TEST(Architecture, FewFilesReadOrWriteJson) {
       "lsp/cli_model_run.cpp", "lsp/cli_bench.cpp",    // --json
       "lsp/jsonrpc.h",         "lsp/jsonrpc.cpp",      // messages
       "lsp/protocol.h",        "lsp/protocol.cpp",     // to structs and back
+      "lsp/protocol_parse.cpp",
       "lsp/server.h",          "lsp/server.cpp",       // method table
       "lsp/config.cpp",        "lsp/user_config.cpp",  // settings
   };
