@@ -66,8 +66,8 @@ std::optional<InlineQuestion> make_question(std::shared_ptr<const Snapshot> docu
 
   const size_t start = offset_of(text, lines, selected->range.start, encoding);
   const size_t end = offset_of(text, lines, selected->range.end, encoding);
-  const bool around_cursor = start <= cursor && cursor <= end && lines.line_of(start) == lines.line_of(cursor) &&
-                             lines.line_of(end) == lines.line_of(cursor);
+  const Range& range = selected->range;
+  const bool around_cursor = range.start.line == at.line && range.end.line == at.line && start <= cursor && cursor <= end;
   const bool is_there = start <= end && std::string_view(text).substr(start, end - start) == selected->text;
   if (is_there && !(around_cursor && end == cursor)) {
     return InlineQuestion{std::move(document), cursor, std::nullopt};
