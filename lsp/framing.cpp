@@ -87,7 +87,7 @@ std::string_view FrameReader::take_header_bytes(std::string_view bytes, std::str
 std::string FrameReader::take_line(std::string_view line) {
   const size_t colon = line.find(':');
   const std::string name = colon == std::string_view::npos ? "" : lower(line.substr(0, colon));
-  const std::string_view key = name.substr(0, name.find_last_not_of(" \t") + 1);
+  const std::string_view key = std::string_view(name).substr(0, name.find_last_not_of(" \t") + 1);
   if (key == "content-length") return take_length(trim(line.substr(colon + 1)));
   if (key == "content-type") return take_type(trim(line.substr(colon + 1)));
   return "not an LSP header: \"" + shown(line) + "\"; only Content-Length and Content-Type are accepted";
