@@ -15,6 +15,20 @@
 
 namespace foretoken::lsp {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FORETOKEN_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FORETOKEN_SANITIZED 1
+#endif
+#endif
+/// Sanitizers shadow every byte and keep freed memory: limits on memory mean nothing under them.
+#ifdef FORETOKEN_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 /// Belongs to one thread. Deadlines are generous: they only keep a broken program from hanging a test.
 class ChildProcess {
  public:
