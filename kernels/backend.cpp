@@ -20,6 +20,11 @@ bool runs_avx2() {
          __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
 }
 
+bool has_avxvnni() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & 1u << 4) != 0;
+}
+
 bool runs_avx512() {
   return runs_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
@@ -44,7 +49,7 @@ std::unique_ptr<Backend> make_avx512(int threads) {
   return make_cpu_backend(avx512_kernels(), threads);
 }
 std::unique_ptr<Backend> make_avx2(int threads) {
-  return make_cpu_backend(avx2_kernels(), threads);
+  return make_cpu_backend(has_avxvnni() ? avxvnni_kernels() : avx2_kernels(), threads);
 }
 std::unique_ptr<Backend> make_reference(int threads) {
   return make_reference_backend(allocate_host_memory, threads);

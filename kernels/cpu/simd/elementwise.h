@@ -110,7 +110,13 @@ void rope(float* x, int heads, int head_dim, int n_rot, bool neox, const float* 
   const int half = n_rot / 2;
   for (int h = 0; h < heads; ++h, x += head_dim) {
     if (!neox) {
-      for (int i = 0; i < half; ++i) {
+      int i = 0;
+      for (; i + 8 <= half; i += 8) {
+        const auto v = V::load(x + 2 * i);
+        V::store(x + 2 * i, V::add_alternate(V::mul(v, V::load_twice(cos + i)),
+                                             V::mul(V::swap_pairs(v), V::load_twice(sin + i))));
+      }
+      for (; i < half; ++i) {
         const float a = x[2 * i], b = x[2 * i + 1];
         x[2 * i] = a * cos[i] - b * sin[i];
         x[2 * i + 1] = a * sin[i] + b * cos[i];

@@ -87,6 +87,7 @@ size_t matmul_scratch(const CpuKernels& k, int in);
 size_t attention_scratch(int head_dim, int queries);
 
 const CpuKernels& avx2_kernels();
+const CpuKernels& avxvnni_kernels();  // avx2 with AVX-VNNI products
 const CpuKernels& avx512_kernels();
 const CpuKernels& amx_kernels();
 

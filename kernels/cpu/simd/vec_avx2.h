@@ -111,6 +111,16 @@ struct Avx2 {
             _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(n.hi, bias), 23))};
   }
 
+  static F load_twice(const float* p) {
+    const __m256 v = _mm256_loadu_ps(p);
+    return {_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)),
+            _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7))};
+  }
+  static F swap_pairs(F v) { return {_mm256_permute_ps(v.lo, 0xb1), _mm256_permute_ps(v.hi, 0xb1)}; }
+  static F add_alternate(F a, F b) {
+    return {_mm256_addsub_ps(a.lo, b.lo), _mm256_addsub_ps(a.hi, b.hi)};
+  }
+
   static __m128i half_of(const void* p, int i) {
     return _mm_loadu_si128(static_cast<const __m128i*>(p) + i);
   }

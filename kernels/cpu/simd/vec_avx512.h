@@ -68,6 +68,14 @@ struct Avx512 {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
   }
 
+  // 8 floats, each in two lanes; lanes 2i and 2i+1 exchanged; a - b in even lanes, a + b in odd.
+  static F load_twice(const float* p) {
+    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+    return _mm512_permutexvar_ps(twice, _mm512_castps256_ps512(_mm256_loadu_ps(p)));
+  }
+  static F swap_pairs(F v) { return _mm512_permute_ps(v, 0xb1); }
+  static F add_alternate(F a, F b) { return _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0x5555, a, b); }
+
   static F load_half(const void* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
   }

@@ -1,5 +1,6 @@
-// The AMX kernel's very source over tiles emulated in plain C++, on a machine without AMX: it must
-// give the bits of the AVX-512 kernels. Needs AVX-512 for the vector part.
+// Kernels of processors that are rarely at hand, run here by other means: the AMX kernel's very source
+// over tiles emulated in plain C++, and the AVX-VNNI kernel's over AVX-512's encoding of the same
+// instruction. Both must give the bits of the AVX-512 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +19,9 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include "kernels/cpu/amx/tile_matmul.h"
+#include "kernels/cpu/simd/matmul.h"
 #include "kernels/cpu/simd/vec_avx512.h"
+#include "kernels/cpu/simd/vec_vnni256.h"
 
 namespace foretoken::kernels {
 namespace {
@@ -84,15 +87,20 @@ struct EmulatedTiles {
   }
 };
 
-void emulated(const PanelView& w, int panels, const Activations& a, int rows, const Output& out,
-              std::byte* scratch) {
-  simd::tile_matmul<Avx512, EmulatedTiles>(w, 0, panels, a, 0, rows, out, scratch);
-}
+using Matmul = decltype(CpuKernels::matmul);
+
+Matmul emulated_tiles() { return simd::tile_matmul<Avx512, EmulatedTiles>; }
+
+struct VlDot {
+  static __m256i dot(__m256i acc, __m256i u, __m256i s) { return _mm256_dpbusd_epi32(acc, u, s); }
+};
+
+Matmul emulated_avxvnni() { return simd::matmul<Vnni256<VlDot>>; }
 
 #pragma GCC diagnostic pop
 #pragma GCC pop_options
 
-TEST(Amx, EmulatedTilesGiveTheBitsOfAvx512) {
+void expect_bits_of_avx512(Matmul matmul) {
   for (const BackendEntry& b : backends()) {
     if (b.name == "avx512" && !b.runs_here()) GTEST_SKIP() << "needs " << b.needs << ": not on this machine";
   }
@@ -122,12 +130,18 @@ TEST(Amx, EmulatedTilesGiveTheBitsOfAvx512) {
       std::vector<float> expected(size_t(rows * out), 1.0f), got = expected;
       const auto bias = random_floats(size_t(out), 3);
       k.matmul(view, 0, w.panels(), a, 0, rows, {expected.data(), size_t(out), bias.data(), true}, scratch.get());
-      emulated(view, w.panels(), a, rows, {got.data(), size_t(out), bias.data(), true}, scratch.get());
+      matmul(view, 0, w.panels(), a, 0, rows, {got.data(), size_t(out), bias.data(), true}, scratch.get());
       EXPECT_TRUE(same_bits(got, expected));
     }
   }
-  EXPECT_GT(EmulatedTiles::configured, 0);
 }
+
+TEST(RareProcessors, EmulatedAmxTiles) {
+  expect_bits_of_avx512(emulated_tiles());
+  EXPECT_TRUE(EmulatedTiles::configured > 0 || testing::Test::IsSkipped());
+}
+
+TEST(RareProcessors, EmulatedAvxVnni) { expect_bits_of_avx512(emulated_avxvnni()); }
 
 }  // namespace
 }  // namespace foretoken::kernels
