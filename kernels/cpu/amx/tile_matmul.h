@@ -23,7 +23,7 @@ struct SignedPanel {
 
 template <class V, int kBits, Scales kScales>
 inline void unpack_signed(const PanelView& w, int panel, const SignedPanel<V, kScales>& u) {
-  for_blocks<kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
+  for_blocks<V, kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
                                            const std::byte* block) {
     constexpr bool min = kScales == Scales::dm || kScales == Scales::k;
     constexpr int zero = min ? 0 : kBits == 8 ? 128 : 1 << (kBits - 1);

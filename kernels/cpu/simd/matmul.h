@@ -16,9 +16,6 @@
 
 namespace foretoken::kernels::simd {
 
-// How far ahead of its use a line of weights is asked for, in bytes.
-inline constexpr int kPrefetch = 4096;
-
 template <class V, int kBits, Scales kScales, int T>
 inline void direct_panel(const PanelView& w, int panel, const Activations& a, int row,
                          const Output& out) {
@@ -26,7 +23,7 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
   typename V::F acc[T];
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) acc[t] = V::zero();
-  for_blocks<kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
+  for_blocks<V, kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
                                            const std::byte* block) {
     // Two chains of sums: operands 0-3 and 4-7 (the halves, which Q6_K scales apart).
     I one[T], two[T], part_one[T], part_two[T];
@@ -55,11 +52,6 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
     pair.template operator()<1>();
     pair.template operator()<2>();
     pair.template operator()<3>();
-#pragma GCC unroll 8
-    for (int i = 0; i < kBits; ++i) V::prefetch(block + kPrefetch + 64 * i);
-    if (g == 0) {
-      for (int i = 0; i < scale_bytes(kScales) / 64; ++i) V::prefetch(unit + kPrefetch + 64 * i);
-    }
     const auto scale = BlockScales<V, kScales>::load(unit, g);
 #pragma GCC unroll 8
     for (int t = 0; t < T; ++t) {
@@ -85,7 +77,7 @@ template <class V, int kBits, Scales kScales, int R>
 inline void unpack_panels(const PanelView& w, int panel, const Unpacked<V, kScales>& u) {
 #pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
-    for_blocks<kBits, kScales>(w, panel + p, [&](int b, const std::byte* unit, int g,
+    for_blocks<V, kBits, kScales>(w, panel + p, [&](int b, const std::byte* unit, int g,
                                                  const std::byte* block) {
       std::byte* to = u.bytes + (size_t(b) * R + size_t(p)) * 512;
       const auto pair = [&]<int r>() {
@@ -105,7 +97,7 @@ inline void unpack_panels(const PanelView& w, int panel, const Unpacked<V, kScal
 
 template <class V, int kBits, Scales kScales, int R, int T>
 inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
-                 const Activations& a, int row, const Output& out) {
+                 const Activations& a, int row, const Output& out, const std::byte* next) {
   using I = typename V::I;
   typename V::F acc[R][T];
 #pragma GCC unroll 8
@@ -120,6 +112,12 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
   const float* scaled_sum = a.scaled_sum + size_t(row) * blocks;
   for (int b = 0; b < w.blocks; ++b, q += kBlock, bytes += R * 512) {
     const BlockScales<V, kScales>* s = u.scales + size_t(b) * R;
+    if (next) {
+      constexpr int kLines = R * (unit_bytes(kBits, kScales) / unit_blocks(kScales) + 63) / 64;
+#pragma GCC unroll 24
+      for (int i = 0; i < kLines; ++i) V::prefetch_far(next + 64 * i);
+      next += 64 * kLines;
+    }
     I sum[R][T], part[R][T];
     const auto half = [&](int first, const int32_t* begin, size_t stride) {
 #pragma GCC unroll 8
@@ -186,22 +184,27 @@ inline void tiled_panels(const PanelView& w, int panel, const Activations& a, in
   const Unpacked<V, kScales> u{
       scratch, reinterpret_cast<BlockScales<V, kScales>*>(scratch + size_t(w.blocks) * R * 512)};
   unpack_panels<V, kBits, kScales, R>(w, panel, u);
-  for (int t = 0; t < rows; t += V::kTokens) {
-    with_count<V::kTokens>(rows - t < V::kTokens ? rows - t : V::kTokens, [&]<int T>() {
-      tile<V, kBits, kScales, R, T>(w, panel, u, a, row + t, out);
+  // While the first tile computes, the panels after these are on their way to the cache.
+  const std::byte* next = w.data + size_t(panel + R) * w.panel_bytes;
+  for_parts(rows, V::kTokens, [&](int t, int count) {
+    with_count<V::kTokens>(count, [&]<int T>() {
+      tile<V, kBits, kScales, R, T>(w, panel, u, a, row + t, out, next);
     });
-  }
+    next = nullptr;
+  });
 }
 
 template <class V, int kBits, Scales kScales>
 void matmul_format(const PanelView& w, int panel, int panels, const Activations& a, int row,
                    int rows, const Output& out, std::byte* scratch) {
-  if (rows <= V::kDirect) {
-    with_count<V::kDirect>(rows, [&]<int T>() {
-      for (int p = 0; p < panels; ++p) {
-        direct_panel<V, kBits, kScales, T>(w, panel + p, a, row, out);
-      }
-    });
+  if (rows <= V::kDirectRows) {
+    for (int p = 0; p < panels; ++p) {
+      for_parts(rows, V::kDirect, [&](int t, int count) {
+        with_count<V::kDirect>(count, [&]<int T>() {
+          direct_panel<V, kBits, kScales, T>(w, panel + p, a, row + t, out);
+        });
+      });
+    }
     return;
   }
   int p = 0;

@@ -10,27 +10,37 @@ namespace foretoken::kernels::simd {
 /// Scales of one block of 16 rows. one: the block's (or its first half's), two: the second half's,
 /// min: what is added per unit of scaled_sum.
 template <class V, Scales kScales>
-struct BlockScales {
-  typename V::F one, two, min;
+struct BlockScales;
 
+template <class V>
+struct BlockScales<V, Scales::d> {
+  typename V::F one;
   /// Of block g of the unit that begins at `unit`.
+  static BlockScales load(const std::byte* unit, int g) { return {V::load_half(unit + 32 * g)}; }
+};
+template <class V>
+struct BlockScales<V, Scales::dm> {
+  typename V::F one, min;
+  static BlockScales load(const std::byte* unit, int) {
+    return {V::load_half(unit), V::load_half(unit + 32)};
+  }
+};
+template <class V>
+struct BlockScales<V, Scales::k> {
+  typename V::F one, min;
   static BlockScales load(const std::byte* unit, int g) {
-    BlockScales s{};
-    if constexpr (kScales == Scales::d) {
-      s.one = V::load_half(unit + 32 * g);
-    } else if constexpr (kScales == Scales::dm) {
-      s.one = V::load_half(unit);
-      s.min = V::load_half(unit + 32);
-    } else if constexpr (kScales == Scales::k) {
-      s.one = V::mul(V::load_half(unit), V::load_u8(unit + 64 + 32 * g));
-      s.min = V::sub(V::zero(),
-                     V::mul(V::load_half(unit + 32), V::load_u8(unit + 64 + 32 * g + 16)));
-    } else {
-      const typename V::F d = V::load_half(unit);
-      s.one = V::mul(d, V::load_i8(unit + 64 + 32 * g));
-      s.two = V::mul(d, V::load_i8(unit + 64 + 32 * g + 16));
-    }
-    return s;
+    const std::byte* group = unit + 64 + 32 * g;
+    return {V::mul(V::load_half(unit), V::load_u8(group)),
+            V::sub(V::zero(), V::mul(V::load_half(unit + 32), V::load_u8(group + 16)))};
+  }
+};
+template <class V>
+struct BlockScales<V, Scales::six> {
+  typename V::F one, two;
+  static BlockScales load(const std::byte* unit, int g) {
+    const std::byte* group = unit + 64 + 32 * g;
+    const typename V::F d = V::load_half(unit);
+    return {V::mul(d, V::load_i8(group)), V::mul(d, V::load_i8(group + 16))};
   }
 };
 
@@ -69,15 +79,23 @@ inline void unpack_pair(const std::byte* block, typename V::B& low, typename V::
   }
 }
 
-/// f(block b, its scales' unit, its number in the unit, its quants) for every block of a panel.
-template <int kBits, Scales kScales, class Function>
+// How far ahead of its use a line of weights is asked for, in bytes.
+inline constexpr int kPrefetch = 4096;
+
+/// f(block b, its scales' unit, its number in the unit, its quants) for every block of a panel, which
+/// streams from memory.
+template <class V, int kBits, Scales kScales, class Function>
 inline void for_blocks(const PanelView& w, int panel, Function&& f) {
   const std::byte* unit = w.data + size_t(panel) * w.panel_bytes;
   constexpr int kUnit = unit_blocks(kScales);
   for (int b = 0; b < w.blocks; b += kUnit, unit += unit_bytes(kBits, kScales)) {
     const int count = kUnit == 2 && w.blocks - b < 2 ? 1 : kUnit;  // units of eight are full
+    for (int i = 0; i < scale_bytes(kScales) / 64; ++i) V::prefetch(unit + kPrefetch + 64 * i);
     for (int g = 0; g < count; ++g) {
-      f(b + g, unit, g, unit + scale_bytes(kScales) + g * quant_bytes(kBits));
+      const std::byte* block = unit + scale_bytes(kScales) + g * quant_bytes(kBits);
+#pragma GCC unroll 8
+      for (int i = 0; i < kBits; ++i) V::prefetch(block + kPrefetch + 64 * i);
+      f(b + g, unit, g, block);
     }
   }
 }

@@ -9,7 +9,7 @@ namespace foretoken::kernels::simd {
 
 template <class V>
 constexpr CpuKernels kernel_table(const char* name) {
-  return {name,          V::kPanels,  V::kDirect,  V::kQueries, quantize<V>,  matmul<V>,
+  return {name,          V::kPanels,  V::kDirectRows,  V::kQueries, quantize<V>,  matmul<V>,
           matmul_plain<V>, rms_norm<V>, silu_mul<V>, rope<V>,     store_k<V>,   store_v<V>,
           attention<V>,  select<V>};
 }

@@ -17,7 +17,8 @@ struct Avx2 {
     __m256i lo, hi;
   };
   using B = I;
-  static constexpr int kPanels = 1, kTokens = 4, kDirect = 2, kPlainPanels = 1, kPlainTokens = 4;
+  static constexpr int kPanels = 1, kTokens = 4, kDirect = 4, kDirectRows = 4;
+  static constexpr int kPlainPanels = 1, kPlainTokens = 4;
   static constexpr int kQueries = 6, kVectors = 1;
   static constexpr bool kSignedBytes = true;  // dot_bytes() takes the stored 128 off itself
 
@@ -212,6 +213,9 @@ struct Avx2 {
     const __m256i lo = _mm256_xor_si256(w.lo, flip), hi = _mm256_xor_si256(w.hi, flip);
     return {dot_half(acc.lo, _mm256_abs_epi8(lo), _mm256_sign_epi8(a.lo, lo)),
             dot_half(acc.hi, _mm256_abs_epi8(hi), _mm256_sign_epi8(a.hi, hi))};
+  }
+  static void prefetch_far(const void* p) {
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
   }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 };

@@ -13,7 +13,8 @@ struct Avx512 {
   using I = __m512i;  // 16 int32
   using B = __m512i;  // 64 bytes
   // Register tiles: panels x tokens of a matmul, queries x position vectors of an attention.
-  static constexpr int kPanels = 2, kTokens = 6, kDirect = 4, kPlainPanels = 4, kPlainTokens = 4;
+  static constexpr int kPanels = 2, kTokens = 6, kDirect = 8, kDirectRows = 16;
+  static constexpr int kPlainPanels = 4, kPlainTokens = 4;
   static constexpr int kQueries = 8, kVectors = 2;
   static constexpr bool kSignedBytes = false;  // whole bytes (Q8_0) meet dot() as unsigned
 
@@ -124,6 +125,9 @@ struct Avx512 {
   static constexpr bool kPartialSums = false;
   static I dot(I acc, B w, I a) { return _mm512_dpbusd_epi32(acc, w, a); }
   static I dot_bytes(I acc, B w, I a) { return _mm512_dpbusd_epi32(acc, w, a); }
+  static void prefetch_far(const void* p) {  // to the second cache
+    _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1);
+  }
   static void prefetch(const void* p) { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 };
 
