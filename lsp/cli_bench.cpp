@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "kernels/peaks.h"
 #include "lsp/engine_loader.h"
 #include "lsp/machine.h"
 #include "lsp/memory.h"
@@ -90,7 +91,11 @@ int run_bench_model(const BenchModelArguments& arguments, const Options& options
     const double kv_per_token = double(runtime->kv_bytes_per_token());
     const double bytes = double(runtime->model().bytes_per_token()) +
                          kv_per_token * (arguments.prompt_tokens + arguments.output_tokens / 2.0);
-    const struct { double memory_bytes_per_s, int8_macs_per_s; } peaks{measured_read_bandwidth(runtime->backend().threads()), 930e9};
+    const uint64_t peak_resident = peak_resident_bytes();  // before the probes take memory of their own
+    const int threads = runtime->backend().threads();
+    const double memory_peak = measured_read_bandwidth(threads);
+    const kernels::ArithmeticPeak arithmetic = kernels::measure_int8_peak(threads);
+    const double memory_share = bytes * median(decode) / memory_peak;
     const double macs = double(runtime->model().macs_per_token());
     const nlohmann::ordered_json out = {
         {"model", runtime->name()},
@@ -105,14 +110,15 @@ int run_bench_model(const BenchModelArguments& arguments, const Options& options
         {"load_s", load_s},
         {"weight_bytes", runtime->model().weight_bytes()},
         {"kv_bytes", runtime->kv_bytes()},
-        {"peak_resident_bytes", peak_resident_bytes()},
+        {"peak_resident_bytes", peak_resident},
         {"bytes_per_decoded_token", bytes},
         {"decode_bytes_per_s", bytes * median(decode)},
-        {"memory_peak_bytes_per_s", peaks.memory_bytes_per_s},
-        {"decode_share_of_memory_peak", bytes * median(decode) / peaks.memory_bytes_per_s},
+        {"memory_peak_bytes_per_s", memory_peak},
+        {"decode_share_of_memory_peak", memory_share},
         {"prefill_macs_per_s", macs * median(prefill)},
-        {"arithmetic_peak_macs_per_s", peaks.int8_macs_per_s},
-        {"prefill_share_of_arithmetic_peak", macs * median(prefill) / peaks.int8_macs_per_s}};
+        {"arithmetic_peak_macs_per_s", arithmetic.macs_per_s},
+        {"arithmetic_peak_instructions", arithmetic.instructions},
+        {"prefill_share_of_arithmetic_peak", macs * median(prefill) / arithmetic.macs_per_s}};
     if (arguments.json) {
       std::cout << out.dump() << "\n";
       return 0;
@@ -121,14 +127,14 @@ int run_bench_model(const BenchModelArguments& arguments, const Options& options
     std::cout << runtime->name() << " on " << runtime->backend().name() << ", "
               << runtime->backend().threads() << " threads, median of " << arguments.rounds << "\n"
               << "  prefill " << int(median(prefill) + 0.5) << " tokens/s, "
-              << percent(macs * median(prefill) / peaks.int8_macs_per_s)
+              << percent(macs * median(prefill) / arithmetic.macs_per_s)
               << " of the measured arithmetic peak\n"
               << "  decode  " << int(median(decode) * 10 + 0.5) / 10.0 << " tokens/s, "
               << int(bytes / 1e6) << " MB per token, "
-              << percent(bytes * median(decode) / peaks.memory_bytes_per_s)
+              << percent(memory_share)
               << " of the measured memory peak\n"
               << "  loaded in " << int(load_s * 1000) << " ms, "
-              << peak_resident_bytes() / 1000000 << " MB resident at most\n";
+              << peak_resident / 1000000 << " MB resident at most\n";
     return 0;
   } catch (const std::exception& failure) {
     std::cerr << "foretoken: " << failure.what() << "\n";
