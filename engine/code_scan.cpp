@@ -38,6 +38,29 @@ size_t indent_columns(std::string_view text) {
   return columns;
 }
 
+std::string_view scan_window(std::string_view before, size_t size, const Lexical& lexical) {
+  if (before.size() <= size) return before;
+  before.remove_prefix(before.size() - size);
+  const size_t line = before.find('\n');
+  if (line == std::string_view::npos) {  // one long line: at least whole characters
+    size_t start = 0;
+    while (start < 3 && start < before.size() && (before[start] & 0xC0) == 0x80) ++start;
+    return before.substr(start);
+  }
+  before.remove_prefix(line + 1);
+  if (!lexical.hash_comments) return before;
+  // The window may begin inside a documentation string. A line that defines something is code.
+  for (size_t start = 0; start < before.size() / 2;) {
+    const size_t end = std::min(before.find('\n', start), before.size());
+    const std::string_view code = trim(before.substr(start, end - start));
+    if (code.starts_with("def ") || code.starts_with("class ") || code.starts_with("async def ")) {
+      return before.substr(start);
+    }
+    start = end + 1;
+  }
+  return before;
+}
+
 CodeScanner::Event CodeScanner::push(char c) {
   ++fed_;
   Event event = Event::none;
@@ -138,7 +161,7 @@ CodeScanner::Event CodeScanner::push_code(char c) {
 CodeScanner::Event CodeScanner::open_string(char c, bool multiline, bool triple) {
   state_ = State::string;
   quote_ = c;
-  quote_at_ = fed_ - 1;
+  quote_at_ = fed_ - (triple ? 3 : 1);
   multiline_ = multiline;
   triple_ = triple;
   escaped_ = false;

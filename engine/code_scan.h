@@ -22,6 +22,10 @@ Lexical guess_lexical(std::string_view before, std::string_view after);
 /// Columns of the blanks `text` begins with; a tab goes to the next multiple of four.
 size_t indent_columns(std::string_view text);
 
+/// The end of `before`, some `size` bytes of it, from the start of a line that a scan may begin
+/// with.
+std::string_view scan_window(std::string_view before, size_t size, const Lexical& lexical);
+
 inline bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }

@@ -76,6 +76,7 @@ bool colon_opens(string_view code, bool inside_brackets) {
 }
 
 bool word_opens(string_view code, const Lexical& lexical) {
+  if (!lexical.hash_comments && trim(code).starts_with('#')) return false;  // a preprocessor's else
   const string_view last = last_word(code);
   if (is_one_of(last, kWordEnds) && !has_word(code, "end")) return true;
   if (last == "in" && first_word(code) == "case") return true;  // shell

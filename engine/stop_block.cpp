@@ -15,13 +15,6 @@ std::string_view tail(std::string_view text, size_t size) {
   return text.substr(text.size() - std::min(size, text.size()));
 }
 
-std::string_view scanned_part(std::string_view before) {
-  if (before.size() <= kScanned) return before;
-  before = tail(before, kScanned);
-  const size_t line = before.find('\n');
-  return line == std::string_view::npos ? before : before.substr(line + 1);
-}
-
 // Lines that go on with the statement above them although they are not deeper.
 bool continues_statement(std::string_view line) {
   for (std::string_view word : {"else", "elif", "except", "finally", "catch", "elsif", "rescue",
@@ -37,7 +30,7 @@ bool continues_statement(std::string_view line) {
 
 StopPlace::StopPlace(std::string_view before, std::string_view after)
     : lexical(guess_lexical(before, after)), scanner(lexical) {
-  before = scanned_part(before);
+  before = scan_window(before, kScanned, lexical);
   after = after.substr(0, kScanned);
   const Surroundings around(before, after);
   left = tail(around.left, kLongestLine);

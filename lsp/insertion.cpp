@@ -11,16 +11,6 @@ namespace {
 
 constexpr size_t kWindow = 32 * 1024;
 
-std::string_view window_before(std::string_view before) {
-  if (before.size() <= kWindow) return before;
-  before.remove_prefix(before.size() - kWindow);
-  const size_t line = before.find('\n');
-  if (line != std::string_view::npos) return before.substr(line + 1);
-  size_t start = 0;  // one long line: at least whole characters
-  while (start < 3 && (before[start] & 0xC0) == 0x80) ++start;
-  return before.substr(start);
-}
-
 bool has_shell_case(std::string_view before) {
   for (size_t at = before.rfind("case "); at != std::string_view::npos && at > 0;
        at = before.rfind("case ", at - 1)) {
@@ -33,10 +23,10 @@ bool has_shell_case(std::string_view before) {
 }  // namespace
 
 Place::Place(const InsertionPlace& place)
-    : before(window_before(place.before)),
-      after(place.after.substr(0, kWindow)),
+    : after(place.after.substr(0, kWindow)),
+      lexical(engine::guess_lexical(place.before, after)),
+      before(engine::scan_window(place.before, kWindow, lexical)),
       around(before, after),
-      lexical(engine::guess_lexical(before, after)),
       scanner(lexical),
       shell_case(lexical.end_words && lexical.hash_comments && has_shell_case(before)),
       quote_closed_in_rest(false) {

@@ -123,6 +123,7 @@ Marks::Marks(const Place& place, string_view text)
   if (in_own_string) {
     own_string_at = scanner.quote_at() - cursor;
     own_quote = scanner.quote();
+    own_string_spans_lines = scanner.spans_lines();
   }
   if (!place.shell_case) return;
   // a pattern of a shell's case: the ')' behind the first word of a line
@@ -150,13 +151,14 @@ void keep_balance(const Place& place, Draft& draft) {
   }
   if (rest.empty()) {
     // A string that its line does not end would swallow what is typed next.
-    if (!marks.in_own_string || draft.text.find('\n', marks.own_string_at) != npos) return;
+    if (!marks.in_own_string || marks.own_string_spans_lines) return;
     draft.text.resize(trim_right(string_view(draft.text).substr(0, marks.own_string_at)).size());
     draft.cut = true;
     if (is_blank(draft.text)) draft.reason = "unfinished string";
     return;
   }
   // Does the rest of the line now close what the text has opened, and not what it closed before?
+  if (marks.own_string_spans_lines) return;
   std::string closers(marks.in_own_string ? 1 : 0, marks.own_quote);
   for (size_t i = marks.open.size(); i-- > 0;) {
     const char kind = marks.open[i].kind;

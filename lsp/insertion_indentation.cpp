@@ -64,7 +64,7 @@ Style style_of(const Place& place) {
     (place.around.left[0] == '\t' ? tabs : spaces) = 1;  // all there is to go by
   }
   Style style;
-  style.known = tabs + spaces > 0;
+  style.known = std::max(tabs, spaces) > 8 * std::min(tabs, spaces);  // mixed files are left alone
   style.tabs = tabs > spaces;
   if (unit >= 2 && unit <= 8) style.unit = unit;
   return style;
@@ -184,7 +184,8 @@ void fit_style(const Place& place, Draft& draft) {
 void fit_indentation(const Place& place, bool whole_line, Draft& draft) {
   const string_view left = place.around.left;
   if (!place.around.left_blank) {  // one blank between words is enough
-    if (left.back() == ' ' && draft.text.size() > 1 && draft.text[0] == ' ' &&
+    const bool one = left.back() == ' ' && !is_blank(left[left.size() - 2]);
+    if (one && !place.scanner.in_comment() && draft.text.size() > 1 && draft.text[0] == ' ' &&
         draft.text[1] != ' ' && draft.text[1] != '\n') {
       draft.text.erase(0, 1);
     }

@@ -103,7 +103,11 @@ bool cut_overlap(const Place& place, const Marks& marks, Draft& draft) {
     const bool inside_word =
         length < rest.size() && is_word(rest[length - 1]) && is_word(rest[length]);
     if (inside_word && (length < 3 || (at > 0 && is_word(text[at - 1])))) continue;
-    if (!whole_characters || marks.first_surplus() < at) continue;
+    if (!whole_characters) continue;
+    const bool fits =
+        marks.first_surplus() >= at ||
+        misfit(place, text.substr(0, at), behind(place)) <= misfit(place, "", behind(place));
+    if (!fits) continue;
     if (!may_hand_over(place, marks, text, at, behind(place))) continue;
     draft.text.resize(at);
     return true;

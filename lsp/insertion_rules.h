@@ -17,9 +17,10 @@ namespace foretoken::lsp::rules {
 struct Place {
   explicit Place(const InsertionPlace& place);
 
-  std::string_view before, after;  // windows; `before` begins at a line start where it can
-  engine::Surroundings around;
+  std::string_view after;
   engine::Lexical lexical;
+  std::string_view before;  // begins where a scan may begin
+  engine::Surroundings around;
   engine::CodeScanner scanner;                        // has read `before`
   bool shell_case;                                    // ')' may end a pattern
   std::vector<bool> closed_in_rest, closed_in_after;  // of the brackets open at the cursor
@@ -70,6 +71,7 @@ struct Marks {
   std::vector<OuterCloser> outer;
   std::vector<engine::OpenBracket> open;  // by the text, not closed; `at` counts in the text
   bool in_own_string = false;             // at its end
+  bool own_string_spans_lines = false;
   size_t own_string_at = 0;
   char own_quote = 0;
 
