@@ -42,9 +42,13 @@ bool runs_amx() {
   return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }
 
-bool runs_reference() { return true; }
+bool runs_reference() {
+  return true;
+}
 
-std::unique_ptr<Backend> make_amx(int threads) { return make_cpu_backend(amx_kernels(), threads); }
+std::unique_ptr<Backend> make_amx(int threads) {
+  return make_cpu_backend(amx_kernels(), threads);
+}
 std::unique_ptr<Backend> make_avx512(int threads) {
   return make_cpu_backend(avx512_kernels(), threads);
 }
@@ -64,7 +68,9 @@ constexpr BackendEntry kBackends[] = {
 
 }  // namespace
 
-std::span<const BackendEntry> backends() { return kBackends; }
+std::span<const BackendEntry> backends() {
+  return kBackends;
+}
 
 std::unique_ptr<Backend> make_backend(std::string_view name, int threads) {
   std::string here;

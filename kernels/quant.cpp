@@ -9,11 +9,11 @@ namespace foretoken::kernels {
 namespace {
 
 constexpr DTypeInfo kTypes[] = {
-    {DType::f32, "F32", 1, 4},        {DType::f16, "F16", 1, 2},
-    {DType::q4_0, "Q4_0", 32, 18},    {DType::q4_1, "Q4_1", 32, 20},
-    {DType::q5_0, "Q5_0", 32, 22},    {DType::q5_1, "Q5_1", 32, 24},
-    {DType::q8_0, "Q8_0", 32, 34},    {DType::q4_k, "Q4_K", 256, 144},
-    {DType::q5_k, "Q5_K", 256, 176},  {DType::q6_k, "Q6_K", 256, 210},
+    {DType::f32, "F32", 1, 4},       {DType::f16, "F16", 1, 2},
+    {DType::q4_0, "Q4_0", 32, 18},   {DType::q4_1, "Q4_1", 32, 20},
+    {DType::q5_0, "Q5_0", 32, 22},   {DType::q5_1, "Q5_1", 32, 24},
+    {DType::q8_0, "Q8_0", 32, 34},   {DType::q4_k, "Q4_K", 256, 144},
+    {DType::q5_k, "Q5_K", 256, 176}, {DType::q6_k, "Q6_K", 256, 210},
     {DType::bf16, "BF16", 1, 2},
 };
 
@@ -25,17 +25,17 @@ struct GgufType {
 
 // Indexed by GGUF's id. Removed types keep their name and have no geometry.
 constexpr GgufType kGgufTypes[] = {
-    {"F32", 1, 4},        {"F16", 1, 2},         {"Q4_0", 32, 18},    {"Q4_1", 32, 20},
-    {"Q4_2", 0, 0},       {"Q4_3", 0, 0},        {"Q5_0", 32, 22},    {"Q5_1", 32, 24},
-    {"Q8_0", 32, 34},     {"Q8_1", 32, 36},      {"Q2_K", 256, 84},   {"Q3_K", 256, 110},
-    {"Q4_K", 256, 144},   {"Q5_K", 256, 176},    {"Q6_K", 256, 210},  {"Q8_K", 256, 292},
-    {"IQ2_XXS", 256, 66}, {"IQ2_XS", 256, 74},   {"IQ3_XXS", 256, 98}, {"IQ1_S", 256, 50},
-    {"IQ4_NL", 32, 18},   {"IQ3_S", 256, 110},   {"IQ2_S", 256, 82},  {"IQ4_XS", 256, 136},
-    {"I8", 1, 1},         {"I16", 1, 2},         {"I32", 1, 4},       {"I64", 1, 8},
-    {"F64", 1, 8},        {"IQ1_M", 256, 56},    {"BF16", 1, 2},      {"Q4_0_4_4", 0, 0},
-    {"Q4_0_4_8", 0, 0},   {"Q4_0_8_8", 0, 0},    {"TQ1_0", 256, 54},  {"TQ2_0", 256, 66},
-    {"IQ4_NL_4_4", 0, 0}, {"IQ4_NL_4_8", 0, 0},  {"IQ4_NL_8_8", 0, 0}, {"MXFP4", 32, 17},
-    {"NVFP4", 64, 36},    {"Q1_0", 128, 18},     {"Q2_0", 64, 18},
+    {"F32", 1, 4},        {"F16", 1, 2},        {"Q4_0", 32, 18},     {"Q4_1", 32, 20},
+    {"Q4_2", 0, 0},       {"Q4_3", 0, 0},       {"Q5_0", 32, 22},     {"Q5_1", 32, 24},
+    {"Q8_0", 32, 34},     {"Q8_1", 32, 36},     {"Q2_K", 256, 84},    {"Q3_K", 256, 110},
+    {"Q4_K", 256, 144},   {"Q5_K", 256, 176},   {"Q6_K", 256, 210},   {"Q8_K", 256, 292},
+    {"IQ2_XXS", 256, 66}, {"IQ2_XS", 256, 74},  {"IQ3_XXS", 256, 98}, {"IQ1_S", 256, 50},
+    {"IQ4_NL", 32, 18},   {"IQ3_S", 256, 110},  {"IQ2_S", 256, 82},   {"IQ4_XS", 256, 136},
+    {"I8", 1, 1},         {"I16", 1, 2},        {"I32", 1, 4},        {"I64", 1, 8},
+    {"F64", 1, 8},        {"IQ1_M", 256, 56},   {"BF16", 1, 2},       {"Q4_0_4_4", 0, 0},
+    {"Q4_0_4_8", 0, 0},   {"Q4_0_8_8", 0, 0},   {"TQ1_0", 256, 54},   {"TQ2_0", 256, 66},
+    {"IQ4_NL_4_4", 0, 0}, {"IQ4_NL_4_8", 0, 0}, {"IQ4_NL_8_8", 0, 0}, {"MXFP4", 32, 17},
+    {"NVFP4", 64, 36},    {"Q1_0", 128, 18},    {"Q2_0", 64, 18},
 };
 
 float half_at(const uint8_t* p) {
@@ -117,17 +117,31 @@ void dequantize_q6_k(const uint8_t* b, float* y) {
 
 void dequantize_block(DType type, const uint8_t* b, float* y) {
   switch (type) {
-    case DType::f32: std::memcpy(y, b, 4); return;
-    case DType::f16: *y = half_at(b); return;
-    case DType::bf16: *y = std::bit_cast<float>(uint32_t(b[0]) << 16 | uint32_t(b[1]) << 24); return;
-    case DType::q4_0: return dequantize_q4_0(b, y);
-    case DType::q4_1: return dequantize_q4_1(b, y);
-    case DType::q5_0: return dequantize_q5_0(b, y);
-    case DType::q5_1: return dequantize_q5_1(b, y);
-    case DType::q8_0: return dequantize_q8_0(b, y);
-    case DType::q4_k: return dequantize_k(b, nullptr, b + 16, y);
-    case DType::q5_k: return dequantize_k(b, b + 16, b + 48, y);
-    case DType::q6_k: return dequantize_q6_k(b, y);
+    case DType::f32:
+      std::memcpy(y, b, 4);
+      return;
+    case DType::f16:
+      *y = half_at(b);
+      return;
+    case DType::bf16:
+      *y = std::bit_cast<float>(uint32_t(b[0]) << 16 | uint32_t(b[1]) << 24);
+      return;
+    case DType::q4_0:
+      return dequantize_q4_0(b, y);
+    case DType::q4_1:
+      return dequantize_q4_1(b, y);
+    case DType::q5_0:
+      return dequantize_q5_0(b, y);
+    case DType::q5_1:
+      return dequantize_q5_1(b, y);
+    case DType::q8_0:
+      return dequantize_q8_0(b, y);
+    case DType::q4_k:
+      return dequantize_k(b, nullptr, b + 16, y);
+    case DType::q5_k:
+      return dequantize_k(b, b + 16, b + 48, y);
+    case DType::q6_k:
+      return dequantize_q6_k(b, y);
   }
 }
 
@@ -140,7 +154,9 @@ const DTypeInfo* dtype_info(uint32_t ggml_id) {
   return nullptr;
 }
 
-std::span<const DTypeInfo> dtypes() { return kTypes; }
+std::span<const DTypeInfo> dtypes() {
+  return kTypes;
+}
 
 std::string_view gguf_type_name(uint32_t ggml_id, int* block, int* bytes) {
   const GgufType type = ggml_id < std::size(kGgufTypes) ? kGgufTypes[ggml_id] : GgufType{"", 0, 0};

@@ -21,7 +21,9 @@ struct DTypeInfo {
 
 /// Null where this program cannot compute with the type (`ggml_id` is untrusted).
 const DTypeInfo* dtype_info(uint32_t ggml_id);
-inline const DTypeInfo* dtype_info(DType t) { return dtype_info(static_cast<uint32_t>(t)); }
+inline const DTypeInfo* dtype_info(DType t) {
+  return dtype_info(static_cast<uint32_t>(t));
+}
 
 /// Every type dtype_info knows.
 std::span<const DTypeInfo> dtypes();

@@ -24,8 +24,12 @@ size_t attention_scratch(int head_dim, int queries) {
 
 namespace {
 
-const PanelWeight& panels_of(const Weight& w) { return static_cast<const PanelWeight&>(w); }
-HalfKv& kv(KvPool& pool) { return static_cast<HalfKv&>(pool); }
+const PanelWeight& panels_of(const Weight& w) {
+  return static_cast<const PanelWeight&>(w);
+}
+HalfKv& kv(KvPool& pool) {
+  return static_cast<HalfKv&>(pool);
+}
 
 // Work below this many floats is done by the caller: a region costs microseconds.
 constexpr int kSmall = 16 * 1024;
@@ -52,9 +56,8 @@ class CpuStream : public Stream {
   void synchronize() override {}
 
   void embed(const Weight& w, std::span<const int32_t> ids, Matrix out) override {
-    for_rows(int(ids.size()), out.cols, [&](int t) {
-      panels_of(w).row(ids[size_t(t)], row_of(out, t));
-    });
+    for_rows(int(ids.size()), out.cols,
+             [&](int t) { panels_of(w).row(ids[size_t(t)], row_of(out, t)); });
   }
 
   void rms_norm(Matrix x, Matrix gain, float eps, Matrix out) override {
@@ -63,8 +66,7 @@ class CpuStream : public Stream {
     });
   }
 
-  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate,
-              Matrix out) override {
+  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate, Matrix out) override {
     const Product product{&w, bias, out};
     multiply(x, {&product, 1}, accumulate);
   }
@@ -165,7 +167,8 @@ class CpuStream : public Stream {
     constexpr int kRun = 1024, kRuns = 8;  // logits per summary, summaries per piece
     const int n = logits.cols, runs = (n + kRun - 1) / kRun;
     const size_t mask_bytes = (size_t(n) + 7) / 8;
-    banned_.assign(banned.begin(), banned.begin() + std::ptrdiff_t(std::min(mask_bytes, banned.size())));
+    banned_.assign(banned.begin(),
+                   banned.begin() + std::ptrdiff_t(std::min(mask_bytes, banned.size())));
     if (!banned.empty()) banned_.resize(mask_bytes);
     masked_.resize(size_t(n));
     runs_.resize(size_t(runs));
@@ -264,8 +267,8 @@ class CpuStream : public Stream {
       const Piece& piece = pieces_[size_t(i)];
       const Product& p = products[size_t(piece.product)];
       const PanelWeight& w = panels_of(*p.w);
-      const PanelView view{w.type(), w.in(), w.out(), w.layout().blocks,
-                           w.panel(0), w.layout().panel_bytes};
+      const PanelView view{w.type(),          w.in(),     w.out(),
+                           w.layout().blocks, w.panel(0), w.layout().panel_bytes};
       const Output out{row_of(p.out, 0), size_t(p.out.stride),
                        p.bias ? row_of(*p.bias, 0) : nullptr, accumulate};
       if (view.blocks > 0) {
@@ -283,14 +286,15 @@ class CpuStream : public Stream {
   // in the cache.
   void cut(int rows, std::span<const Product> products, size_t bytes) {
     pieces_.clear();
-    const size_t target = std::clamp<size_t>(bytes / size_t(8 * pool_.threads()), 16 << 10, 128 << 10);
+    const size_t target =
+        std::clamp<size_t>(bytes / size_t(8 * pool_.threads()), 16 << 10, 128 << 10);
     for (int row = 0; row < rows; row += kPieceRows) {
       const int count = std::min(kPieceRows, rows - row);
       for (int i = 0; i < int(products.size()); ++i) {
         const PanelWeight& w = panels_of(*products[size_t(i)].w);
         const int step = count <= k_.direct_rows || w.layout().blocks == 0
-            ? std::max(4, int(target / w.layout().panel_bytes) / 4 * 4)
-            : k_.panels;
+                             ? std::max(4, int(target / w.layout().panel_bytes) / 4 * 4)
+                             : k_.panels;
         for (int p = 0; p < w.panels(); p += step) {
           pieces_.push_back({i, p, std::min(step, w.panels() - p), row, count});
         }
@@ -313,7 +317,7 @@ class CpuStream : public Stream {
   std::vector<SelectPiece> runs_;
 };
 
-// Thread-safe but for load_weight, which one thread calls at a time.
+// Thread-safe.
 class CpuBackend : public Backend {
  public:
   CpuBackend(const CpuKernels& kernels, int threads) : k_(kernels), pool_(threads) {}
@@ -331,9 +335,7 @@ class CpuBackend : public Backend {
   size_t kv_bytes_per_page(const KvShape& shape) const override {
     return HalfKv::page_bytes(shape);
   }
-  std::unique_ptr<Stream> make_stream() override {
-    return std::make_unique<CpuStream>(k_, pool_);
-  }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(k_, pool_); }
 
  private:
   const CpuKernels& k_;

@@ -25,8 +25,9 @@ class HalfKv : public KvPool {
   int v_dim() const { return v_dim(shape_); }
 
   uint16_t* at(int32_t page, int layer, int head) const {
-    const size_t i = (size_t(page) * size_t(shape_.layers) + size_t(layer)) *
-                         size_t(shape_.kv_heads) + size_t(head);
+    const size_t i =
+        (size_t(page) * size_t(shape_.layers) + size_t(layer)) * size_t(shape_.kv_heads) +
+        size_t(head);
     return reinterpret_cast<uint16_t*>(memory_.get()) + i * head_halves(shape_);
   }
 

@@ -13,13 +13,15 @@ namespace {
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kRegion = size_t{32} << 20;
 
-size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+size_t round_up(size_t bytes, size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 HostMemory map_huge(size_t bytes) {
   const size_t length = round_up(bytes, kHugePage);
   if (length < bytes) throw std::bad_alloc();
-  void* p = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                 -1, 0);
+  void* p =
+      mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) throw std::bad_alloc();
   const auto begin = reinterpret_cast<uintptr_t>(p);
   const uintptr_t aligned = round_up(begin, kHugePage);
@@ -48,6 +50,7 @@ HostMemory HostArena::allocate(size_t bytes) {
   const size_t need = round_up(bytes ? bytes : 1, 64);
   if (need < bytes) throw std::bad_alloc();
   if (need >= kRegion / 2) return allocate_host_memory(need);
+  const std::lock_guard lock(mutex_);
   if (!region_ || size_ - used_ < need) {
     region_ = allocate_host_memory(kRegion);
     size_ = kRegion;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 #include "kernels/tensor.h"
 
@@ -37,12 +38,13 @@ inline float* row_of(const Matrix& m, int r) {
 }
 
 /// Packs many small blocks into few large regions, so that 2 MiB pages are not wasted on
-/// kilobyte tensors. A region lives until its last block is gone. Engine thread (loading).
+/// kilobyte tensors. A region lives until its last block is gone. Thread-safe.
 class HostArena {
  public:
   HostMemory allocate(size_t bytes);
 
  private:
+  std::mutex mutex_;
   HostMemory region_;
   size_t used_ = 0;
   size_t size_ = 0;

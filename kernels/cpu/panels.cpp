@@ -18,7 +18,9 @@ uint32_t word_at(const uint8_t* p) {
   std::memcpy(&w, p, 4);
   return w;
 }
-void put_word(uint8_t* p, uint32_t w) { std::memcpy(p, &w, 4); }
+void put_word(uint8_t* p, uint32_t w) {
+  std::memcpy(p, &w, 4);
+}
 
 constexpr uint32_t kLow = 0x0f0f0f0f;
 
@@ -158,7 +160,9 @@ void unpack_row(const PanelLayout& layout, const uint8_t* panel, int row, float*
     for (int i = 0; i < kBlock; ++i) {
       const float q = float(quant_of(f, panel, row, i) - f.zero_point);
       switch (f.scales) {
-        case Scales::dm: out[i] = d * q + half_of(scale + 32, row); break;
+        case Scales::dm:
+          out[i] = d * q + half_of(scale + 32, row);
+          break;
         case Scales::k:
           out[i] = d * float(scale[64 + 32 * g + row]) * q -
                    half_of(scale + 32, row) * float(scale[64 + 32 * g + 16 + row]);
@@ -166,7 +170,8 @@ void unpack_row(const PanelLayout& layout, const uint8_t* panel, int row, float*
         case Scales::six:
           out[i] = d * float(int8_t(scale[64 + 32 * g + (i < 16 ? 0 : 16) + row])) * q;
           break;
-        default: out[i] = d * q;
+        default:
+          out[i] = d * q;
       }
     }
   }
@@ -179,7 +184,8 @@ PanelLayout panel_layout(DType type, int in) {
   if (f.scales == Scales::none) {
     return {f, 0, (size_t(in) * size_t(f.bits / 8) * kPanelRows + 63) / 64 * 64};
   }
-  const int blocks = in / kBlock, units = (blocks + unit_blocks(f.scales) - 1) / unit_blocks(f.scales);
+  const int blocks = in / kBlock,
+            units = (blocks + unit_blocks(f.scales) - 1) / unit_blocks(f.scales);
   return {f, blocks, size_t(units) * size_t(unit_bytes(f.bits, f.scales))};
 }
 
@@ -190,9 +196,15 @@ void pack_panel(DType type, const PanelLayout& layout, const std::byte* raw, int
   for (int r = 0; r < rows; ++r, from += row_bytes) {
     switch (layout.format.scales) {
       case Scales::d:
-      case Scales::dm: pack_legacy_row(type, layout, from, r, to); break;
-      case Scales::k: pack_k_row(layout, from, r, to); break;
-      case Scales::six: pack_six_row(layout, from, r, to); break;
+      case Scales::dm:
+        pack_legacy_row(type, layout, from, r, to);
+        break;
+      case Scales::k:
+        pack_k_row(layout, from, r, to);
+        break;
+      case Scales::six:
+        pack_six_row(layout, from, r, to);
+        break;
       case Scales::none: {
         const int bytes = layout.format.bits / 8;
         pack_plain_row(bytes, int(row_bytes / size_t(bytes)), from, r, to);
@@ -202,8 +214,11 @@ void pack_panel(DType type, const PanelLayout& layout, const std::byte* raw, int
 }
 
 PanelWeight::PanelWeight(const WeightSource& source, HostArena& arena, ThreadPool& pool)
-    : type_(source.type), in_(source.in), out_(source.out),
-      packed_(source.use != WeightSource::Use::lookup), layout_(panel_layout(type_, in_)) {
+    : type_(source.type),
+      in_(source.in),
+      out_(source.out),
+      packed_(source.use != WeightSource::Use::lookup),
+      layout_(panel_layout(type_, in_)) {
   const size_t row_size = row_bytes(type_, size_t(in_));
   bytes_ = packed_ ? layout_.panel_bytes * size_t(panels()) : row_size * size_t(out_);
   memory_ = arena.allocate(bytes_);
@@ -240,10 +255,11 @@ void PanelWeight::row(int r, float* out) const {
   const int lane = r % kPanelRows;
   if (layout_.format.scales != Scales::none) return unpack_row(layout_, p, lane, out);
   const size_t bytes = size_t(layout_.format.bits / 8);
-  for (int k = 0; k < in_; ++k) {
-    const auto* from = reinterpret_cast<const std::byte*>(p) + (size_t(k) * kPanelRows + size_t(lane)) * bytes;
-    dequantize(type_, {from, bytes}, {out + k, 1});
+  std::vector<std::byte> raw(size_t(in_) * bytes);
+  for (size_t k = 0; k < size_t(in_); ++k) {
+    std::memcpy(&raw[k * bytes], p + (k * kPanelRows + size_t(lane)) * bytes, bytes);
   }
+  dequantize(type_, raw, {out, size_t(in_)});
 }
 
 }  // namespace foretoken::kernels

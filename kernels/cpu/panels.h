@@ -20,8 +20,8 @@
 //
 // Types without blocks: input k of the 16 rows lies side by side: 16 floats, halves or bfloats.
 //
-// Bytes per weight are the file's, but for the K types (6-bit scales take whole bytes: + 4 of 144 or
-// 176 per block of 256; Q6_K + 2 of 210), and for padding to 16 rows and to whole units.
+// Bytes per weight are the file's, but for the K types (6-bit scales take whole bytes: + 4 of 144
+// or 176 per block of 256; Q6_K + 2 of 210), and for padding to 16 rows and to whole units.
 #pragma once
 
 #include <cstddef>
@@ -46,28 +46,42 @@ struct PanelFormat {
 };
 constexpr PanelFormat panel_format(DType type) {
   switch (type) {
-    case DType::q4_0: return {4, Scales::d, 8};
-    case DType::q4_1: return {4, Scales::dm, 0};
-    case DType::q5_0: return {5, Scales::d, 16};
-    case DType::q5_1: return {5, Scales::dm, 0};
-    case DType::q8_0: return {8, Scales::d, 128};
-    case DType::q4_k: return {4, Scales::k, 0};
-    case DType::q5_k: return {5, Scales::k, 0};
-    case DType::q6_k: return {6, Scales::six, 32};
+    case DType::q4_0:
+      return {4, Scales::d, 8};
+    case DType::q4_1:
+      return {4, Scales::dm, 0};
+    case DType::q5_0:
+      return {5, Scales::d, 16};
+    case DType::q5_1:
+      return {5, Scales::dm, 0};
+    case DType::q8_0:
+      return {8, Scales::d, 128};
+    case DType::q4_k:
+      return {4, Scales::k, 0};
+    case DType::q5_k:
+      return {5, Scales::k, 0};
+    case DType::q6_k:
+      return {6, Scales::six, 32};
     case DType::f16:
-    case DType::bf16: return {16, Scales::none, 0};
-    case DType::f32: return {32, Scales::none, 0};
+    case DType::bf16:
+      return {16, Scales::none, 0};
+    case DType::f32:
+      return {32, Scales::none, 0};
   }
   return {32, Scales::none, 0};
 }
 
 /// Bytes of quants per block.
-constexpr int quant_bytes(int bits) { return bits * 64; }
+constexpr int quant_bytes(int bits) {
+  return bits * 64;
+}
 /// Blocks per unit, and bytes of scales per unit.
 constexpr int unit_blocks(Scales s) {
   return s == Scales::d ? 2 : s == Scales::dm ? 1 : 8;
 }
-constexpr int scale_bytes(Scales s) { return s == Scales::d || s == Scales::dm ? 64 : 320; }
+constexpr int scale_bytes(Scales s) {
+  return s == Scales::d || s == Scales::dm ? 64 : 320;
+}
 constexpr int unit_bytes(int bits, Scales s) {
   return scale_bytes(s) + unit_blocks(s) * quant_bytes(bits);
 }

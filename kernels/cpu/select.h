@@ -20,9 +20,7 @@ class TopK {
   explicit TopK(int k) : k_(size_t(k < 0 ? 0 : k)) {}
 
   /// Nothing at or below this can enter, provided that ids are offered in rising order.
-  float threshold() const {
-    return best_.size() < k_ ? -__builtin_inff() : best_.back().logit;
-  }
+  float threshold() const { return best_.size() < k_ ? -__builtin_inff() : best_.back().logit; }
 
   void offer(int32_t id, float logit) {
     const Candidate c{id, logit};

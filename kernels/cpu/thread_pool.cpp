@@ -16,9 +16,15 @@ using namespace std::chrono_literals;
 constexpr int kPieceBits = 20;
 constexpr uint64_t kPieceMask = (uint64_t{1} << kPieceBits) - 1;
 
-uint32_t next_piece(uint64_t ticket) { return uint32_t(ticket & kPieceMask); }
-uint32_t piece_count(uint64_t ticket) { return uint32_t((ticket >> kPieceBits) & kPieceMask); }
-bool has_work(uint64_t ticket) { return next_piece(ticket) < piece_count(ticket); }
+uint32_t next_piece(uint64_t ticket) {
+  return uint32_t(ticket & kPieceMask);
+}
+uint32_t piece_count(uint64_t ticket) {
+  return uint32_t((ticket >> kPieceBits) & kPieceMask);
+}
+bool has_work(uint64_t ticket) {
+  return next_piece(ticket) < piece_count(ticket);
+}
 
 // How long to spin before sleeping. A sleep and a wake-up cost some 10 to 50 microseconds.
 constexpr auto kSpin = 40us;
@@ -77,6 +83,7 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(int pieces, Function function, void* context) {
   assert(pieces <= kMaxPieces);
+  const std::lock_guard turn(turn_);
   const auto begin = Clock::now();
   if (team_ < threads()) grow(begin);
   if (pieces <= 1 || team_ == 1) {

@@ -18,13 +18,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <type_traits>
 #include <vector>
 
 namespace foretoken::kernels {
 
-/// One caller at a time (engine thread).
+/// Thread-safe: callers take turns.
 class ThreadPool {
  public:
   static constexpr int kMaxPieces = (1 << 20) - 1024;
@@ -44,9 +45,12 @@ class ThreadPool {
   /// all are done. f must not throw.
   template <class F>
   void parallel_for(int pieces, F&& f) {
-    run(pieces, [](void* context, int piece, int thread) {
-      (*static_cast<std::remove_reference_t<F>*>(context))(piece, thread);
-    }, const_cast<void*>(static_cast<const void*>(&f)));
+    run(
+        pieces,
+        [](void* context, int piece, int thread) {
+          (*static_cast<std::remove_reference_t<F>*>(context))(piece, thread);
+        },
+        const_cast<void*>(static_cast<const void*>(&f)));
   }
 
  private:
@@ -78,6 +82,7 @@ class ThreadPool {
   void* context_ = nullptr;
 
   // The caller's own.
+  std::mutex turn_;
   uint64_t epoch_ = 0;
   Clock::time_point hold_until_{}, last_stall_{};
   Clock::duration backoff_{};

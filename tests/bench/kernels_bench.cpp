@@ -2,7 +2,8 @@
 // the memory's read rate, GMAC/s of prefill (many rows) beside the 8-bit dot product's peak.
 // usage: bench_kernels [backend [threads [rows]]]
 //        bench_kernels attention [backend [threads]]
-//        bench_kernels decode [backend [threads [tokens]]]   (a 0.5B model's decode, random weights)
+//        bench_kernels decode [backend [threads [tokens]]]   (a 0.5B model's decode, random
+//        weights)
 #include <immintrin.h>
 #include <time.h>
 
@@ -63,9 +64,9 @@ double vnni_rate() {
           "vpdpbusd %%zmm30, %%zmm31, %%zmm4\n vpdpbusd %%zmm30, %%zmm31, %%zmm5\n"
           "vpdpbusd %%zmm30, %%zmm31, %%zmm6\n vpdpbusd %%zmm30, %%zmm31, %%zmm7\n"
           "vpdpbusd %%zmm30, %%zmm31, %%zmm8\n vpdpbusd %%zmm30, %%zmm31, %%zmm9\n"
-          "vpdpbusd %%zmm30, %%zmm31, %%zmm10\n vpdpbusd %%zmm30, %%zmm31, %%zmm11\n"
-          ::: "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
-              "xmm10", "xmm11");
+          "vpdpbusd %%zmm30, %%zmm31, %%zmm10\n vpdpbusd %%zmm30, %%zmm31, %%zmm11\n" ::
+              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+                "xmm10", "xmm11");
     }
   });
   return kRounds * 12 * 64 / t / 1e9;
@@ -92,7 +93,8 @@ double read_rate(const char* p, size_t n) {
 int attention(const std::string& name, int threads) {
   Rig rig(make_backend(name, threads));
   alone = rig.backend().threads() == 1;
-  for (const auto& [dim, kv_heads, group] : {std::array{64, 2, 7}, {64, 3, 3}, {128, 2, 6}, {256, 1, 4}}) {
+  for (const auto& [dim, kv_heads, group] :
+       {std::array{64, 2, 7}, {64, 3, 3}, {128, 2, 6}, {256, 1, 4}}) {
     constexpr int kContext = 2048, kRows = 256;
     const int kv_cols = dim * kv_heads, cols = kv_cols * group;
     const auto pool = rig.backend().make_kv({1, kv_heads, dim, kContext / kPageTokens});
@@ -100,13 +102,18 @@ int attention(const std::string& name, int threads) {
     for (size_t i = 0; i < pages.size(); ++i) pages[i] = int32_t(i);
     const Matrix k = rig.matrix(kContext, kv_cols, random_floats(size_t(kContext * kv_cols), 1));
     const double store = best(3, [&] { rig->kv_store(*pool, 0, pages, 0, k, k); });
-    const Matrix q = rig.matrix(kRows, cols, random_floats(size_t(kRows * cols), 2)), y = rig.matrix(kRows, cols);
-    const double prefill = best(3, [&] { rig->attention(*pool, 0, pages, kContext - kRows, q, 0.1f, y); });
-    const double decode = best(20, [&] { rig->attention(*pool, 0, pages, kContext - 1, q.row(0), 0.1f, y.row(0)); });
+    const Matrix q = rig.matrix(kRows, cols, random_floats(size_t(kRows * cols), 2)),
+                 y = rig.matrix(kRows, cols);
+    const double prefill =
+        best(3, [&] { rig->attention(*pool, 0, pages, kContext - kRows, q, 0.1f, y); });
+    const double decode =
+        best(20, [&] { rig->attention(*pool, 0, pages, kContext - 1, q.row(0), 0.1f, y.row(0)); });
     const double work = 2.0 * kRows * (kContext - kRows / 2) * cols;
-    std::printf("head_dim %3d, %d x %d heads, context %d: store %.2f us/token; %d rows %.2f ms, %.0f GMAC/s; one row %.0f us, %.1f GB/s\n",
-                dim, kv_heads, group, kContext, 1e6 * store / kContext, kRows, 1e3 * prefill, work / prefill / 1e9,
-                1e6 * decode, 4.0 * kContext * kv_cols / decode / 1e9);
+    std::printf(
+        "head_dim %3d, %d x %d heads, context %d: store %.2f us/token; %d rows %.2f ms, %.0f "
+        "GMAC/s; one row %.0f us, %.1f GB/s\n",
+        dim, kv_heads, group, kContext, 1e6 * store / kContext, kRows, 1e3 * prefill,
+        work / prefill / 1e9, 1e6 * decode, 4.0 * kContext * kv_cols / decode / 1e9);
   }
   return 0;
 }
@@ -138,7 +145,8 @@ int decode(const std::string& name, int threads, int tokens) {
   const auto pool = rig.backend().make_kv({kLayers, 2, 64, 16});
   std::vector<int32_t> pages(16);
   for (int i = 0; i < 16; ++i) pages[size_t(i)] = i;
-  const Matrix x = rig.matrix(1, kWidth, random_floats(kWidth, 1)), gain = rig.matrix(1, kWidth, random_floats(kWidth, 2)),
+  const Matrix x = rig.matrix(1, kWidth, random_floats(kWidth, 1)),
+               gain = rig.matrix(1, kWidth, random_floats(kWidth, 2)),
                normed = rig.matrix(1, kWidth), q = rig.matrix(1, kWidth), k = rig.matrix(1, kKv),
                v = rig.matrix(1, kKv), mixed = rig.matrix(1, kWidth), gate = rig.matrix(1, kFfn),
                up = rig.matrix(1, kFfn), cos = rig.matrix(1, 32), sin = rig.matrix(1, 32),
@@ -151,7 +159,8 @@ int decode(const std::string& name, int threads, int tokens) {
     for (int i = 0; i < kLayers; ++i) {
       const Layer& l = layers[size_t(i)];
       rig->rms_norm(x, gain, 1e-6f, normed);
-      const Stream::Product qkv[] = {{l.q.get(), nullptr, q}, {l.k.get(), nullptr, k}, {l.v.get(), nullptr, v}};
+      const Stream::Product qkv[] = {
+          {l.q.get(), nullptr, q}, {l.k.get(), nullptr, k}, {l.v.get(), nullptr, v}};
       rig->matmul_many(normed, qkv);
       rig->rope(q, cos, sin, 64, 64, true);
       rig->rope(k, cos, sin, 64, 64, true);
@@ -171,9 +180,11 @@ int decode(const std::string& name, int threads, int tokens) {
   }
   const double total = now() - begin;
   std::sort(times.begin(), times.end());
-  std::printf("%d tokens in %.0f ms: %.1f tokens/s (median token %.1f ms, best %.1f, worst %.1f), %.1f GB/s\n",
-              tokens, 1e3 * total, tokens / total, 1e3 * times[times.size() / 2], 1e3 * times[0],
-              1e3 * times.back(), double(bytes) * tokens / total / 1e9);
+  std::printf(
+      "%d tokens in %.0f ms: %.1f tokens/s (median token %.1f ms, best %.1f, worst %.1f), %.1f "
+      "GB/s\n",
+      tokens, 1e3 * total, tokens / total, 1e3 * times[times.size() / 2], 1e3 * times[0],
+      1e3 * times.back(), double(bytes) * tokens / total / 1e9);
   return 0;
 }
 
@@ -199,9 +210,10 @@ int main(int argc, char** argv) {
   const HostMemory memory = allocate_host_memory(kRead * size_t(n));
   std::memset(memory.get(), 1, kRead * size_t(n));
   const char* begin = reinterpret_cast<const char*>(memory.get());
-  const double memory_peak = together(n, [&](int t) { return read_rate(begin + size_t(t) * kRead, kRead); });
-  const double dot_peak = __builtin_cpu_supports("avx512vnni")
-                              ? together(n, [&](int) { return vnni_rate(); }) : 0;
+  const double memory_peak =
+      together(n, [&](int t) { return read_rate(begin + size_t(t) * kRead, kRead); });
+  const double dot_peak =
+      __builtin_cpu_supports("avx512vnni") ? together(n, [&](int) { return vnni_rate(); }) : 0;
   std::printf("memory read %.1f GB/s, VNNI %.0f GMAC/s\n", memory_peak, dot_peak);
   std::printf("%-5s %12s %10s %6s %12s %6s\n", "type", "in x out", "GB/s", "%", "GMAC/s", "%");
   for (const DTypeInfo& info : dtypes()) {
@@ -226,8 +238,9 @@ int main(int argc, char** argv) {
       });
       const double gb = double(bytes) / decode / 1e9;
       const double gmac = double(few) * rows * in * out / prefill / 1e9;
-      std::printf("%-5s %6dx%-5d %10.1f %5.0f%% %12.0f %5.0f%%\n", std::string(info.name).c_str(), in,
-                  out, gb, 100 * gb / memory_peak, gmac, dot_peak > 0 ? 100 * gmac / dot_peak : 0);
+      std::printf("%-5s %6dx%-5d %10.1f %5.0f%% %12.0f %5.0f%%\n", std::string(info.name).c_str(),
+                  in, out, gb, 100 * gb / memory_peak, gmac,
+                  dot_peak > 0 ? 100 * gmac / dot_peak : 0);
     }
   }
 }

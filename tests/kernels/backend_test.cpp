@@ -39,17 +39,18 @@ TEST(BackendTable, EachRunsOrSaysWhatItNeeds) {
       EXPECT_EQ(backend->name(), b.name);
       EXPECT_EQ(backend->threads(), b.name == "reference" ? 1 : 3);
     } else {
-      EXPECT_THAT(message_of(b.name),
-                  testing::AllOf(testing::HasSubstr("backend '" + std::string(b.name) + "' needs " +
-                                                    std::string(b.needs)),
-                                 testing::HasSubstr("available here: "),
-                                 testing::HasSubstr("reference")));
+      EXPECT_THAT(
+          message_of(b.name),
+          testing::AllOf(testing::HasSubstr("backend '" + std::string(b.name) + "' needs " +
+                                            std::string(b.needs)),
+                         testing::HasSubstr("available here: "), testing::HasSubstr("reference")));
     }
   }
 }
 
 TEST(BackendTable, UnknownNamesAreRefused) {
-  EXPECT_THAT(message_of("neon"), testing::StartsWith("backend 'neon' is unknown; available here: "));
+  EXPECT_THAT(message_of("neon"),
+              testing::StartsWith("backend 'neon' is unknown; available here: "));
   EXPECT_NE(message_of(""), "");
 }
 

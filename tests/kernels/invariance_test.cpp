@@ -69,10 +69,12 @@ TEST_P(Bits, MatmulRowsAloneAndTogether) {
 }
 
 TEST_P(Bits, AttentionHoweverThePromptWasCut) {
-  for (const auto& [dim, kv_heads, group] : {std::array{64, 2, 7}, {80, 1, 4}, {128, 2, 3}, {6, 3, 1}}) {
+  for (const auto& [dim, kv_heads, group] :
+       {std::array{64, 2, 7}, {80, 1, 4}, {128, 2, 3}, {6, 3, 1}}) {
     SCOPED_TRACE(testing::Message() << dim << " " << kv_heads << " " << group);
     const int total = 150, kv_cols = dim * kv_heads, cols = kv_cols * group;
-    const auto k = random_floats(size_t(total * kv_cols), 1), v = random_floats(size_t(total * kv_cols), 2);
+    const auto k = random_floats(size_t(total * kv_cols), 1),
+               v = random_floats(size_t(total * kv_cols), 2);
     const auto q = random_floats(size_t(total * cols), 3, 2);
     const auto run = [&](Rig& r, const std::vector<int>& cuts) {
       const auto pool = r.backend().make_kv({1, kv_heads, dim, 4});
@@ -82,7 +84,8 @@ TEST_P(Bits, AttentionHoweverThePromptWasCut) {
       int first = 0;
       for (const int n : cuts) {
         r->kv_store(*pool, 0, pages, first, mk.slice(first, n), mv.slice(first, n));
-        r->attention(*pool, 0, pages, first, mq.slice(first, n), 1 / std::sqrt(float(dim)), y.slice(first, n));
+        r->attention(*pool, 0, pages, first, mq.slice(first, n), 1 / std::sqrt(float(dim)),
+                     y.slice(first, n));
         first += n;
       }
       EXPECT_EQ(first, total);
@@ -97,7 +100,8 @@ TEST_P(Bits, AttentionHoweverThePromptWasCut) {
 
 TEST_P(Bits, ElementwiseAndSelection) {
   const int rows = 40, cols = 1000;
-  const auto x = random_floats(size_t(rows * cols), 1, 5), u = random_floats(size_t(rows * cols), 2);
+  const auto x = random_floats(size_t(rows * cols), 1, 5),
+             u = random_floats(size_t(rows * cols), 2);
   const auto run = [&](Rig& r, int step) {
     const Matrix mx = r.matrix(rows, cols, x), mu = r.matrix(rows, cols, u);
     const Matrix gain = r.matrix(1, cols, random_floats(size_t(cols), 3)), y = r.matrix(rows, cols);

@@ -57,11 +57,12 @@ TEST_P(Ops, MatmulEveryType) {
       for (const int out : {1, 16, 37, 80}) {
         for (const int rows : {1, 2, 3, 4, 5, 7, 13, 33}) {
           const int in = info.block == 1 ? 45 * blocks : info.block * blocks;
-          SCOPED_TRACE(testing::Message() << info.name << " in " << in << " out " << out << " rows "
-                                          << rows);
+          SCOPED_TRACE(testing::Message()
+                       << info.name << " in " << in << " out " << out << " rows " << rows);
           const auto w = random_rows(info.type, in, out, uint32_t(out + blocks));
           const auto x = exact_activations(rows, in, uint32_t(rows));
-          const auto bias = random_floats(size_t(out), 5), before = random_floats(size_t(out * rows), 6);
+          const auto bias = random_floats(size_t(out), 5),
+                     before = random_floats(size_t(out * rows), 6);
           compare(2e-5, [&](Rig& r) {
             const Matrix b = r.matrix(1, out, bias), y = r.matrix(rows, out, before);
             r->matmul(r.matrix(rows, in, x), *r.weight(info.type, in, out, w), &b, true, y);
@@ -196,14 +197,16 @@ TEST_P(Ops, SiluMulLimits) {
 
 TEST_P(Ops, Rope) {
   for (const bool neox : {false, true}) {
-    for (const auto& [dim, rotated] : {std::pair{64, 64}, {80, 32}, {6, 6}, {128, 128}, {2, 2}, {40, 38}}) {
+    for (const auto& [dim, rotated] :
+         {std::pair{64, 64}, {80, 32}, {6, 6}, {128, 128}, {2, 2}, {40, 38}}) {
       const int rows = 3, cols = 3 * dim;
       SCOPED_TRACE(testing::Message() << dim << " " << rotated << " " << neox);
       const auto x = random_floats(size_t(rows * cols), 1);
       const auto c = random_floats(size_t(rows * rotated / 2), 2), s = random_floats(c.size(), 3);
       compare(1e-6, [&](Rig& r) {
         const Matrix y = r.matrix(rows, cols, x);
-        r->rope(y, r.matrix(rows, rotated / 2, c), r.matrix(rows, rotated / 2, s), dim, rotated, neox);
+        r->rope(y, r.matrix(rows, rotated / 2, c), r.matrix(rows, rotated / 2, s), dim, rotated,
+                neox);
         return y;
       });
     }
@@ -216,21 +219,23 @@ struct AttentionCase {
 
 Matrix attend(Rig& r, const AttentionCase& c, KvPool& pool, const std::vector<int32_t>& pages) {
   const int total = c.past + c.rows, kv_cols = c.dim * c.kv_heads, cols = kv_cols * c.group;
-  const auto k = random_floats(size_t(total * kv_cols), 11), v = random_floats(size_t(total * kv_cols), 12);
+  const auto k = random_floats(size_t(total * kv_cols), 11),
+             v = random_floats(size_t(total * kv_cols), 12);
   r->kv_store(pool, 1, pages, 0, r.matrix(total, kv_cols, k), r.matrix(total, kv_cols, v));
   const Matrix y = r.matrix(c.rows, cols);
-  r->attention(pool, 1, pages, c.past, r.matrix(c.rows, cols, random_floats(size_t(c.rows * cols), 13)),
+  r->attention(pool, 1, pages, c.past,
+               r.matrix(c.rows, cols, random_floats(size_t(c.rows * cols), 13)),
                1 / std::sqrt(float(c.dim)), y);
   return y;
 }
 
 TEST_P(Ops, Attention) {
-  const AttentionCase cases[] = {{64, 2, 7, 0, 1},  {64, 2, 7, 100, 1}, {64, 3, 3, 60, 9},
+  const AttentionCase cases[] = {{64, 2, 7, 0, 1},  {64, 2, 7, 100, 1},  {64, 3, 3, 60, 9},
                                  {80, 2, 1, 0, 70}, {128, 1, 4, 191, 3}, {256, 1, 4, 63, 2},
                                  {2, 2, 2, 5, 4},   {38, 1, 5, 130, 66}};
   for (const AttentionCase& c : cases) {
-    SCOPED_TRACE(testing::Message() << c.dim << " " << c.kv_heads << " " << c.group << " " << c.past
-                                    << " " << c.rows);
+    SCOPED_TRACE(testing::Message()
+                 << c.dim << " " << c.kv_heads << " " << c.group << " " << c.past << " " << c.rows);
     const std::vector<int32_t> pages = {3, 0, 4, 1};
     // Keys and values are rounded to halves: 2^-11 relative.
     compare(5e-3, [&](Rig& r) {
@@ -249,15 +254,16 @@ TEST_P(Ops, KvCopy) {
     // Position 39 sees the copied 40 slots only.
     const int cols = c.dim * c.kv_heads * c.group;
     const Matrix y = r.matrix(1, cols);
-    r->attention(*pool, 1, std::vector<int32_t>{2}, 39, r.matrix(1, cols, random_floats(size_t(cols), 7)),
-                 0.2f, y);
+    r->attention(*pool, 1, std::vector<int32_t>{2}, 39,
+                 r.matrix(1, cols, random_floats(size_t(cols), 7)), 0.2f, y);
     return y;
   });
 }
 
 TEST_P(Ops, KvPagesHaveTheSizeAnnounced) {
   const KvShape shape{2, 2, 40, 5};
-  EXPECT_EQ(rig->backend().make_kv(shape)->bytes_per_page(), rig->backend().kv_bytes_per_page(shape));
+  EXPECT_EQ(rig->backend().make_kv(shape)->bytes_per_page(),
+            rig->backend().kv_bytes_per_page(shape));
 }
 
 TEST_P(Ops, Select) {
@@ -267,7 +273,8 @@ TEST_P(Ops, Select) {
     for (int i = 0; i < n; i += 3) banned[size_t(i / 8)] |= uint8_t(1 << (i % 8));
     for (const bool ban : {false, true}) {
       Selection a, b;
-      const std::span<const uint8_t> bits = ban && n > 1 ? std::span<const uint8_t>(banned) : std::span<const uint8_t>();
+      const std::span<const uint8_t> bits =
+          ban && n > 1 ? std::span<const uint8_t>(banned) : std::span<const uint8_t>();
       (*rig)->select(rig->matrix(1, n, logits), bits, {}, 20, &a);
       (*judge)->select(judge->matrix(1, n, logits), bits, {}, 20, &b);
       EXPECT_EQ(a.ids, b.ids);

@@ -1,6 +1,6 @@
-// Kernels of processors that are rarely at hand, run here by other means: the AMX kernel's very source
-// over tiles emulated in plain C++, and the AVX-VNNI kernel's over AVX-512's encoding of the same
-// instruction. Both must give the bits of the AVX-512 kernels.
+// Kernels of processors that are rarely at hand, run here by other means: the AMX kernel's very
+// source over tiles emulated in plain C++, and the AVX-VNNI kernel's over AVX-512's encoding of the
+// same instruction. Both must give the bits of the AVX-512 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -89,20 +89,25 @@ struct EmulatedTiles {
 
 using Matmul = decltype(CpuKernels::matmul);
 
-Matmul emulated_tiles() { return simd::tile_matmul<Avx512, EmulatedTiles>; }
+Matmul emulated_tiles() {
+  return simd::tile_matmul<Avx512, EmulatedTiles>;
+}
 
 struct VlDot {
   static __m256i dot(__m256i acc, __m256i u, __m256i s) { return _mm256_dpbusd_epi32(acc, u, s); }
 };
 
-Matmul emulated_avxvnni() { return simd::matmul<Vnni256<VlDot>>; }
+Matmul emulated_avxvnni() {
+  return simd::matmul<Vnni256<VlDot>>;
+}
 
 #pragma GCC diagnostic pop
 #pragma GCC pop_options
 
 void expect_bits_of_avx512(Matmul matmul) {
   for (const BackendEntry& b : backends()) {
-    if (b.name == "avx512" && !b.runs_here()) GTEST_SKIP() << "needs " << b.needs << ": not on this machine";
+    if (b.name == "avx512" && !b.runs_here())
+      GTEST_SKIP() << "needs " << b.needs << ": not on this machine";
   }
   const CpuKernels& k = avx512_kernels();
   for (const DTypeInfo& info : dtypes()) {
@@ -117,20 +122,24 @@ void expect_bits_of_avx512(Matmul matmul) {
       const PanelWeight w({info.type, in, out, WeightSource::Use::matmul,
                            [&](int first, std::span<std::byte> to) {
                              std::memcpy(to.data(), raw.data() + size_t(first) * row, to.size());
-                           }}, arena, pool);
+                           }},
+                          arena, pool);
       const size_t blocks = size_t(in / 32), n = size_t(rows) * blocks;
       std::vector<int8_t> q(n * 32);
       std::vector<float> scale(n), scaled(n);
       std::vector<int32_t> sum(n), half(2 * n);
-      const Activations a{int(blocks), q.data(), scale.data(), scaled.data(), sum.data(), half.data()};
+      const Activations a{int(blocks),   q.data(),   scale.data(),
+                          scaled.data(), sum.data(), half.data()};
       const auto x = random_floats(size_t(rows * in), 2);
       for (int t = 0; t < rows; ++t) k.quantize(&x[size_t(t * in)], a, t);
       const PanelView view{info.type, in, out, int(blocks), w.panel(0), w.layout().panel_bytes};
       const auto scratch = allocate_host_memory(matmul_scratch(k, in));
       std::vector<float> expected(size_t(rows * out), 1.0f), got = expected;
       const auto bias = random_floats(size_t(out), 3);
-      k.matmul(view, 0, w.panels(), a, 0, rows, {expected.data(), size_t(out), bias.data(), true}, scratch.get());
-      matmul(view, 0, w.panels(), a, 0, rows, {got.data(), size_t(out), bias.data(), true}, scratch.get());
+      k.matmul(view, 0, w.panels(), a, 0, rows, {expected.data(), size_t(out), bias.data(), true},
+               scratch.get());
+      matmul(view, 0, w.panels(), a, 0, rows, {got.data(), size_t(out), bias.data(), true},
+             scratch.get());
       EXPECT_TRUE(same_bits(got, expected));
     }
   }
@@ -141,7 +150,9 @@ TEST(RareProcessors, EmulatedAmxTiles) {
   EXPECT_TRUE(EmulatedTiles::configured > 0 || testing::Test::IsSkipped());
 }
 
-TEST(RareProcessors, EmulatedAvxVnni) { expect_bits_of_avx512(emulated_avxvnni()); }
+TEST(RareProcessors, EmulatedAvxVnni) {
+  expect_bits_of_avx512(emulated_avxvnni());
+}
 
 }  // namespace
 }  // namespace foretoken::kernels

@@ -87,8 +87,7 @@ class GuardedStream : public Stream {
     const Opened o(*vault_);
     inner_->rms_norm(x, gain, eps, out);
   }
-  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate,
-              Matrix out) override {
+  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate, Matrix out) override {
     const Opened o(*vault_);
     inner_->matmul(x, w, bias, accumulate, out);
   }
@@ -152,6 +151,8 @@ class GuardedBackend : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_guarded_backend() { return std::make_unique<GuardedBackend>(); }
+std::unique_ptr<Backend> make_guarded_backend() {
+  return std::make_unique<GuardedBackend>();
+}
 
 }  // namespace foretoken::test

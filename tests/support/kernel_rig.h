@@ -44,7 +44,9 @@ inline std::vector<std::byte> random_rows(DType type, int in, int out, uint32_t 
         std::memcpy(b, &v, 4);
         break;
       }
-      case DType::f16: put_half(b, normal(random)); break;
+      case DType::f16:
+        put_half(b, normal(random));
+        break;
       case DType::bf16: {
         const float v = normal(random);
         std::memcpy(b, reinterpret_cast<const char*>(&v) + 2, 2);
@@ -60,8 +62,11 @@ inline std::vector<std::byte> random_rows(DType type, int in, int out, uint32_t 
         put_half(b, scale(random) / 32);
         put_half(b + 2, scale(random) / 4);
         break;
-      case DType::q6_k: put_half(b + 208, scale(random) / 64); break;
-      default: put_half(b, scale(random));
+      case DType::q6_k:
+        put_half(b + 208, scale(random) / 64);
+        break;
+      default:
+        put_half(b, scale(random));
     }
   }
   return rows;
@@ -81,7 +86,8 @@ class Rig {
     const size_t floats = size_t(rows) * size_t(stride) + 2 * kMargin;
     buffers_.push_back(backend_->allocate(floats * sizeof(float)));
     Buffer* buffer = buffers_.back().get();
-    stream_->upload(std::vector<float>(floats, kSentinel), {buffer, 0, 1, int(floats), int(floats)});
+    stream_->upload(std::vector<float>(floats, kSentinel),
+                    {buffer, 0, 1, int(floats), int(floats)});
     const Matrix m{buffer, kMargin, rows, cols, stride};
     stream_->upload(values.empty() ? std::vector<float>(size_t(rows) * size_t(cols)) : values, m);
     return m;
@@ -110,8 +116,9 @@ class Rig {
                                  WeightSource::Use use = WeightSource::Use::matmul) {
     const size_t row = row_bytes(type, size_t(in));
     return backend_->load_weight({type, in, out, use, [&](int first, std::span<std::byte> to) {
-      std::memcpy(to.data(), rows.data() + size_t(first) * row, to.size());
-    }});
+                                    std::memcpy(to.data(), rows.data() + size_t(first) * row,
+                                                to.size());
+                                  }});
   }
 
  private:

@@ -23,23 +23,23 @@ struct SignedPanel {
 
 template <class V, int kBits, Scales kScales>
 inline void unpack_signed(const PanelView& w, int panel, const SignedPanel<V, kScales>& u) {
-  for_blocks<V, kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
-                                           const std::byte* block) {
-    constexpr bool min = kScales == Scales::dm || kScales == Scales::k;
-    constexpr int zero = min ? 0 : kBits == 8 ? 128 : 1 << (kBits - 1);
-    std::byte* to = u.bytes + size_t(b) * 512;
-    const auto pair = [&]<int r>() {
-      typename V::B low, high;
-      unpack_pair<V, kBits, r>(block, low, high);
-      V::store_bytes(to + 64 * r, V::sub_bytes(low, zero));
-      V::store_bytes(to + 64 * (r + 4), V::sub_bytes(high, zero));
-    };
-    pair.template operator()<0>();
-    pair.template operator()<1>();
-    pair.template operator()<2>();
-    pair.template operator()<3>();
-    u.scales[b] = BlockScales<V, kScales>::load(unit, g);
-  });
+  for_blocks<V, kBits, kScales>(
+      w, panel, [&](int b, const std::byte* unit, int g, const std::byte* block) {
+        constexpr bool min = kScales == Scales::dm || kScales == Scales::k;
+        constexpr int zero = min ? 0 : kBits == 8 ? 128 : 1 << (kBits - 1);
+        std::byte* to = u.bytes + size_t(b) * 512;
+        const auto pair = [&]<int r>() {
+          typename V::B low, high;
+          unpack_pair<V, kBits, r>(block, low, high);
+          V::store_bytes(to + 64 * r, V::sub_bytes(low, zero));
+          V::store_bytes(to + 64 * (r + 4), V::sub_bytes(high, zero));
+        };
+        pair.template operator()<0>();
+        pair.template operator()<1>();
+        pair.template operator()<2>();
+        pair.template operator()<3>();
+        u.scales[b] = BlockScales<V, kScales>::load(unit, g);
+      });
 }
 
 /// Rows [row, row + count) of activations times one unpacked panel; tiles are configured.
@@ -79,8 +79,8 @@ inline void tile_rows(const PanelView& w, int panel, const SignedPanel<V, kScale
     for (int t = 0; t < kTileRows; ++t) {
       const typename V::I sum = V::load_int(sums + 16 * t);
       if constexpr (kHalves) {
-        acc[t] = V::fma(V::to_float(sum),
-                        V::mul(step % 2 ? s.two : s.one, V::set1(scale[t][b])), acc[t]);
+        acc[t] = V::fma(V::to_float(sum), V::mul(step % 2 ? s.two : s.one, V::set1(scale[t][b])),
+                        acc[t]);
       } else {
         acc[t] = end_block<V, kScales>(acc[t], sum, sum, s, scale[t][b], scale[t][b + to_sums]);
       }
@@ -95,8 +95,8 @@ inline void tile_rows(const PanelView& w, int panel, const SignedPanel<V, kScale
 }
 
 template <class V, class Tiles, int kBits, Scales kScales>
-void tile_format(const PanelView& w, int panel, int panels, const Activations& a, int row,
-                 int rows, const Output& out, std::byte* scratch) {
+void tile_format(const PanelView& w, int panel, int panels, const Activations& a, int row, int rows,
+                 const Output& out, std::byte* scratch) {
   constexpr int kInputs = kScales == Scales::six ? 16 : 32;
   const SignedPanel<V, kScales> u{
       scratch, reinterpret_cast<BlockScales<V, kScales>*>(scratch + size_t(w.blocks) * 512)};
@@ -119,21 +119,30 @@ void tile_format(const PanelView& w, int panel, int panels, const Activations& a
 
 /// Rows too few for tiles are the caller's business.
 template <class V, class Tiles>
-void tile_matmul(const PanelView& w, int panel, int panels, const Activations& a, int row,
-                 int rows, const Output& out, std::byte* scratch) {
+void tile_matmul(const PanelView& w, int panel, int panels, const Activations& a, int row, int rows,
+                 const Output& out, std::byte* scratch) {
   const auto as = [&]<int kBits, Scales kScales>() {
     tile_format<V, Tiles, kBits, kScales>(w, panel, panels, a, row, rows, out, scratch);
   };
   switch (w.type) {
-    case DType::q4_0: return as.template operator()<4, Scales::d>();
-    case DType::q4_1: return as.template operator()<4, Scales::dm>();
-    case DType::q5_0: return as.template operator()<5, Scales::d>();
-    case DType::q5_1: return as.template operator()<5, Scales::dm>();
-    case DType::q8_0: return as.template operator()<8, Scales::d>();
-    case DType::q4_k: return as.template operator()<4, Scales::k>();
-    case DType::q5_k: return as.template operator()<5, Scales::k>();
-    case DType::q6_k: return as.template operator()<6, Scales::six>();
-    default: return;
+    case DType::q4_0:
+      return as.template operator()<4, Scales::d>();
+    case DType::q4_1:
+      return as.template operator()<4, Scales::dm>();
+    case DType::q5_0:
+      return as.template operator()<5, Scales::d>();
+    case DType::q5_1:
+      return as.template operator()<5, Scales::dm>();
+    case DType::q8_0:
+      return as.template operator()<8, Scales::d>();
+    case DType::q4_k:
+      return as.template operator()<4, Scales::k>();
+    case DType::q5_k:
+      return as.template operator()<5, Scales::k>();
+    case DType::q6_k:
+      return as.template operator()<6, Scales::six>();
+    default:
+      return;
   }
 }
 

@@ -1,6 +1,6 @@
 // Compiled with AVX2, FMA and F16C; entered only where the processor has them.
-#include "kernels/cpu/simd/vec_avx2.h"
 #include "kernels/cpu/simd/table.h"
+#include "kernels/cpu/simd/vec_avx2.h"
 
 namespace foretoken::kernels {
 

@@ -1,6 +1,6 @@
 // Compiled with AVX-512 F/BW/DQ/VL/VNNI; entered only where the processor has them.
-#include "kernels/cpu/simd/vec_avx512.h"
 #include "kernels/cpu/simd/table.h"
+#include "kernels/cpu/simd/vec_avx512.h"
 
 namespace foretoken::kernels {
 

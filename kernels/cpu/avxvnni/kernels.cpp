@@ -1,7 +1,7 @@
-// Backend avx2 on processors with AVX-VNNI: the same bits, faster products. Compiled with AVX2, FMA,
-// F16C and AVX-VNNI; entered only where the processor has them.
-#include "kernels/cpu/simd/vec_vnni256.h"
+// Backend avx2 on processors with AVX-VNNI: the same bits, faster products. Compiled with AVX2,
+// FMA, F16C and AVX-VNNI; entered only where the processor has them.
 #include "kernels/cpu/simd/table.h"
+#include "kernels/cpu/simd/vec_vnni256.h"
 
 namespace foretoken::kernels {
 namespace {

@@ -19,7 +19,9 @@ namespace {
 class ReferenceWeight : public Weight {
  public:
   ReferenceWeight(const WeightSource& source, const HostAllocator& allocate)
-      : type_(source.type), in_(source.in), out_(source.out),
+      : type_(source.type),
+        in_(source.in),
+        out_(source.out),
         row_bytes_(row_bytes(source.type, size_t(source.in))),
         rows_(allocate(row_bytes_ * size_t(source.out))) {
     source.read(0, {rows_.get(), row_bytes_ * size_t(out_)});
@@ -64,8 +66,12 @@ class ReferenceKv : public KvPool {
   HostMemory memory_;
 };
 
-const ReferenceWeight& weight(const Weight& w) { return static_cast<const ReferenceWeight&>(w); }
-ReferenceKv& kv(KvPool& pool) { return static_cast<ReferenceKv&>(pool); }
+const ReferenceWeight& weight(const Weight& w) {
+  return static_cast<const ReferenceWeight&>(w);
+}
+ReferenceKv& kv(KvPool& pool) {
+  return static_cast<ReferenceKv&>(pool);
+}
 
 // Four sums side by side: one alone waits for itself at every step.
 double dot(const float* a, const float* b, int n) {
@@ -114,8 +120,7 @@ class ReferenceStream : public Stream {
     }
   }
 
-  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate,
-              Matrix out) override {
+  void matmul(Matrix x, const Weight& w, const Matrix* bias, bool accumulate, Matrix out) override {
     assert(x.cols == w.in() && out.cols == w.out() && out.rows == x.rows);
     constexpr int kRows = 64;  // a piece of work for one thread; each output is one thread's alone
     pool_.parallel_for((w.out() + kRows - 1) / kRows, [&](int piece, int) {
@@ -123,8 +128,8 @@ class ReferenceStream : public Stream {
       for (int o = piece * kRows; o < std::min(w.out(), (piece + 1) * kRows); ++o) {
         weight(w).row(o, row);
         for (int t = 0; t < x.rows; ++t) {
-          const double sum = dot(row.data(), row_of(x, t), w.in()) +
-                             (bias ? double(row_of(*bias, 0)[o]) : 0);
+          const double sum =
+              dot(row.data(), row_of(x, t), w.in()) + (bias ? double(row_of(*bias, 0)[o]) : 0);
           float& to = row_of(out, t)[o];
           to = float(accumulate ? sum + to : sum);
         }
@@ -265,7 +270,9 @@ class ReferenceBackend : public Backend {
   size_t kv_bytes_per_page(const KvShape& shape) const override {
     return ReferenceKv::page_bytes(shape);
   }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<ReferenceStream>(threads_); }
+  std::unique_ptr<Stream> make_stream() override {
+    return std::make_unique<ReferenceStream>(threads_);
+  }
 
  private:
   HostAllocator allocate_;

@@ -111,8 +111,8 @@ inline float soften(AttentionState& s, float* p, int n) {
 
 /// Q queries that all see the first n positions of a page.
 template <class V, int Q>
-inline void attend_page(const uint16_t* keys, int head_dim, const uint16_t* values, int v_dim, int n,
-                        AttentionState* s) {
+inline void attend_page(const uint16_t* keys, int head_dim, const uint16_t* values, int v_dim,
+                        int n, AttentionState* s) {
   constexpr int N = V::kVectors;
   alignas(64) float p[Q][kPageTokens];
   for (int at = 0; at < n; at += 16 * N) score_vectors<V, Q, N>(keys, head_dim, s, p, at);
@@ -140,9 +140,8 @@ inline void attend_queries(const uint16_t* keys, int head_dim, const uint16_t* v
     const int end = i + run;
     for (int blocks = (run + V::kQueries - 1) / V::kQueries; n > 0 && blocks > 0; --blocks) {
       const int block = (end - i + blocks - 1) / blocks;
-      with_count<V::kQueries>(block, [&]<int Q>() {
-        attend_page<V, Q>(keys, head_dim, values, v_dim, n, s + i);
-      });
+      with_count<V::kQueries>(
+          block, [&]<int Q>() { attend_page<V, Q>(keys, head_dim, values, v_dim, n, s + i); });
       i += block;
     }
     i = end;

@@ -12,8 +12,8 @@ inline void with_count(int n, Function&& f) {
   f.template operator()<kMax>();
 }
 
-/// f(first, count) for parts of [0, n) of at most `most`, as equal as can be: a tile of one row beside
-/// one of six would cost nearly as much as two of four.
+/// f(first, count) for parts of [0, n) of at most `most`, as equal as can be: a tile of one row
+/// beside one of six would cost nearly as much as two of four.
 template <class Function>
 inline void for_parts(int n, int most, Function&& f) {
   int first = 0;

@@ -1,6 +1,6 @@
-// Row operations: quantising activations, rms_norm, silu_mul, rope, storing keys and values, and the
-// scan of logits. Lane i of a vector is element i; tails are masked, so an element's bits do not
-// depend on its place.
+// Row operations: quantising activations, rms_norm, silu_mul, rope, storing keys and values, and
+// the scan of logits. Lane i of a vector is element i; tails are masked, so an element's bits do
+// not depend on its place.
 #pragma once
 
 #include <cmath>
@@ -9,8 +9,8 @@
 
 namespace foretoken::kernels::simd {
 
-/// e^x within 1 ulp of a few: x = n ln2 + r, |r| <= ln2 / 2, polynomial of degree 6 in r. Zero below
-/// -104, infinity above 88.73, NaN stays.
+/// e^x within 1 ulp of a few: x = n ln2 + r, |r| <= ln2 / 2, polynomial of degree 6 in r. Zero
+/// below -104, infinity above 88.73, NaN stays.
 template <class V>
 inline typename V::F exp(typename V::F x) {
   using F = typename V::F;

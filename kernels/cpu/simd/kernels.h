@@ -16,11 +16,11 @@ namespace foretoken::kernels {
 /// the scale, the sums of q over the block and over its halves, and scale * sum.
 struct Activations {
   int blocks = 0;
-  int8_t* q = nullptr;            // [row][32 * blocks]
-  float* scale = nullptr;         // [row][blocks]
-  float* scaled_sum = nullptr;    // [row][blocks]
-  int32_t* sum = nullptr;         // [row][blocks]
-  int32_t* half_sum = nullptr;    // [row][2 * blocks]
+  int8_t* q = nullptr;          // [row][32 * blocks]
+  float* scale = nullptr;       // [row][blocks]
+  float* scaled_sum = nullptr;  // [row][blocks]
+  int32_t* sum = nullptr;       // [row][blocks]
+  int32_t* half_sum = nullptr;  // [row][2 * blocks]
 };
 
 struct PanelView {
@@ -66,8 +66,8 @@ struct CpuKernels {
   int queries;      // that attention computes together
   void (*quantize)(const float* x, const Activations& a, int row);
   /// Panels [panel, panel + panels) times rows [row, row + rows). scratch: matmul_scratch bytes.
-  void (*matmul)(const PanelView& w, int panel, int panels, const Activations& a, int row,
-                 int rows, const Output& out, std::byte* scratch);
+  void (*matmul)(const PanelView& w, int panel, int panels, const Activations& a, int row, int rows,
+                 const Output& out, std::byte* scratch);
   void (*matmul_plain)(const PanelView& w, int panel, int panels, const float* x, size_t x_stride,
                        int row, int rows, const Output& out);
   void (*rms_norm)(const float* x, const float* gain, int n, float eps, float* out);

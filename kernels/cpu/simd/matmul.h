@@ -23,43 +23,44 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
   typename V::F acc[T];
 #pragma GCC unroll 8
   for (int t = 0; t < T; ++t) acc[t] = V::zero();
-  for_blocks<V, kBits, kScales>(w, panel, [&](int b, const std::byte* unit, int g,
-                                           const std::byte* block) {
-    // Two chains of sums: operands 0-3 and 4-7 (the halves, which Q6_K scales apart).
-    I one[T], two[T], part_one[T], part_two[T];
+  for_blocks<V, kBits, kScales>(
+      w, panel, [&](int b, const std::byte* unit, int g, const std::byte* block) {
+        // Two chains of sums: operands 0-3 and 4-7 (the halves, which Q6_K scales apart).
+        I one[T], two[T], part_one[T], part_two[T];
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
-      if constexpr (kScales == Scales::six) {
-        one[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at]);
-        two[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at + 1]);
-      } else {
-        one[t] = begin_block<V, kBits, kScales>(a.sum[at]);
-        two[t] = V::zero_int();
-      }
-    }
-    const auto pair = [&]<int r>() {
-      typename V::B low, high;
-      unpack_pair<V, kBits, r>(block, low, high);
+        for (int t = 0; t < T; ++t) {
+          const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
+          if constexpr (kScales == Scales::six) {
+            one[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at]);
+            two[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at + 1]);
+          } else {
+            one[t] = begin_block<V, kBits, kScales>(a.sum[at]);
+            two[t] = V::zero_int();
+          }
+        }
+        const auto pair = [&]<int r>() {
+          typename V::B low, high;
+          unpack_pair<V, kBits, r>(block, low, high);
 #pragma GCC unroll 8
-      for (int t = 0; t < T; ++t) {
-        const int8_t* q = a.q + (size_t(row + t) * size_t(a.blocks) + size_t(b)) * kBlock;
-        dot<V, kBits>(one[t], part_one[t], r, low, V::broadcast4(q + 4 * r));
-        dot<V, kBits>(two[t], part_two[t], r, high, V::broadcast4(q + 16 + 4 * r));
-      }
-    };
-    pair.template operator()<0>();
-    pair.template operator()<1>();
-    pair.template operator()<2>();
-    pair.template operator()<3>();
-    const auto scale = BlockScales<V, kScales>::load(unit, g);
+          for (int t = 0; t < T; ++t) {
+            const int8_t* q = a.q + (size_t(row + t) * size_t(a.blocks) + size_t(b)) * kBlock;
+            dot<V, kBits>(one[t], part_one[t], r, low, V::broadcast4(q + 4 * r));
+            dot<V, kBits>(two[t], part_two[t], r, high, V::broadcast4(q + 16 + 4 * r));
+          }
+        };
+        pair.template operator()<0>();
+        pair.template operator()<1>();
+        pair.template operator()<2>();
+        pair.template operator()<3>();
+        const auto scale = BlockScales<V, kScales>::load(unit, g);
 #pragma GCC unroll 8
-    for (int t = 0; t < T; ++t) {
-      const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
-      if constexpr (kScales != Scales::six) one[t] = V::add_int(one[t], two[t]);
-      acc[t] = end_block<V, kScales>(acc[t], one[t], two[t], scale, a.scale[at], a.scaled_sum[at]);
-    }
-  });
+        for (int t = 0; t < T; ++t) {
+          const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
+          if constexpr (kScales != Scales::six) one[t] = V::add_int(one[t], two[t]);
+          acc[t] =
+              end_block<V, kScales>(acc[t], one[t], two[t], scale, a.scale[at], a.scaled_sum[at]);
+        }
+      });
   const int first = panel * kPanelRows;
   const int n = w.out - first < kPanelRows ? w.out - first : kPanelRows;
 #pragma GCC unroll 8
@@ -69,35 +70,35 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
 /// The unpacked panels of one piece: per block and panel 512 bytes, and the block's scales.
 template <class V, Scales kScales>
 struct Unpacked {
-  std::byte* bytes;                    // [blocks][kPanels][8][64]
-  BlockScales<V, kScales>* scales;     // [blocks][kPanels]
+  std::byte* bytes;                 // [blocks][kPanels][8][64]
+  BlockScales<V, kScales>* scales;  // [blocks][kPanels]
 };
 
 template <class V, int kBits, Scales kScales, int R>
 inline void unpack_panels(const PanelView& w, int panel, const Unpacked<V, kScales>& u) {
 #pragma GCC unroll 8
   for (int p = 0; p < R; ++p) {
-    for_blocks<V, kBits, kScales>(w, panel + p, [&](int b, const std::byte* unit, int g,
-                                                 const std::byte* block) {
-      std::byte* to = u.bytes + (size_t(b) * R + size_t(p)) * 512;
-      const auto pair = [&]<int r>() {
-        typename V::B low, high;
-        unpack_pair<V, kBits, r>(block, low, high);
-        V::store_bytes(to + 64 * r, low);
-        V::store_bytes(to + 64 * (r + 4), high);
-      };
-      pair.template operator()<0>();
-      pair.template operator()<1>();
-      pair.template operator()<2>();
-      pair.template operator()<3>();
-      u.scales[size_t(b) * R + size_t(p)] = BlockScales<V, kScales>::load(unit, g);
-    });
+    for_blocks<V, kBits, kScales>(
+        w, panel + p, [&](int b, const std::byte* unit, int g, const std::byte* block) {
+          std::byte* to = u.bytes + (size_t(b) * R + size_t(p)) * 512;
+          const auto pair = [&]<int r>() {
+            typename V::B low, high;
+            unpack_pair<V, kBits, r>(block, low, high);
+            V::store_bytes(to + 64 * r, low);
+            V::store_bytes(to + 64 * (r + 4), high);
+          };
+          pair.template operator()<0>();
+          pair.template operator()<1>();
+          pair.template operator()<2>();
+          pair.template operator()<3>();
+          u.scales[size_t(b) * R + size_t(p)] = BlockScales<V, kScales>::load(unit, g);
+        });
   }
 }
 
 template <class V, int kBits, Scales kScales, int R, int T>
-inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
-                 const Activations& a, int row, const Output& out, const std::byte* next) {
+inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u, const Activations& a,
+                 int row, const Output& out, const std::byte* next) {
   using I = typename V::I;
   typename V::F acc[R][T];
 #pragma GCC unroll 8
@@ -122,8 +123,8 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
     const auto half = [&](int first, const int32_t* begin, size_t stride) {
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
-        const I start = begin ? begin_block<V, kBits, kScales>(begin[size_t(t) * stride])
-                              : V::zero_int();
+        const I start =
+            begin ? begin_block<V, kBits, kScales>(begin[size_t(t) * stride]) : V::zero_int();
 #pragma GCC unroll 8
         for (int p = 0; p < R; ++p) sum[p][t] = start;
       }
@@ -151,8 +152,8 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u,
           const typename V::F ts = V::set1(scale[size_t(t) * blocks + size_t(b)]);
 #pragma GCC unroll 8
           for (int p = 0; p < R; ++p) {
-            acc[p][t] = V::fma(V::to_float(sum[p][t]), V::mul(h ? s[p].two : s[p].one, ts),
-                               acc[p][t]);
+            acc[p][t] =
+                V::fma(V::to_float(sum[p][t]), V::mul(h ? s[p].two : s[p].one, ts), acc[p][t]);
           }
         }
       }
@@ -187,9 +188,8 @@ inline void tiled_panels(const PanelView& w, int panel, const Activations& a, in
   // While the first tile computes, the panels after these are on their way to the cache.
   const std::byte* next = w.data + size_t(panel + R) * w.panel_bytes;
   for_parts(rows, V::kTokens, [&](int t, int count) {
-    with_count<V::kTokens>(count, [&]<int T>() {
-      tile<V, kBits, kScales, R, T>(w, panel, u, a, row + t, out, next);
-    });
+    with_count<V::kTokens>(
+        count, [&]<int T>() { tile<V, kBits, kScales, R, T>(w, panel, u, a, row + t, out, next); });
     next = nullptr;
   });
 }
@@ -223,15 +223,24 @@ void matmul(const PanelView& w, int panel, int panels, const Activations& a, int
     matmul_format<V, kBits, kScales>(w, panel, panels, a, row, rows, out, scratch);
   };
   switch (w.type) {
-    case DType::q4_0: return as.template operator()<4, Scales::d>();
-    case DType::q4_1: return as.template operator()<4, Scales::dm>();
-    case DType::q5_0: return as.template operator()<5, Scales::d>();
-    case DType::q5_1: return as.template operator()<5, Scales::dm>();
-    case DType::q8_0: return as.template operator()<8, Scales::d>();
-    case DType::q4_k: return as.template operator()<4, Scales::k>();
-    case DType::q5_k: return as.template operator()<5, Scales::k>();
-    case DType::q6_k: return as.template operator()<6, Scales::six>();
-    default: return;  // types without blocks: matmul_plain
+    case DType::q4_0:
+      return as.template operator()<4, Scales::d>();
+    case DType::q4_1:
+      return as.template operator()<4, Scales::dm>();
+    case DType::q5_0:
+      return as.template operator()<5, Scales::d>();
+    case DType::q5_1:
+      return as.template operator()<5, Scales::dm>();
+    case DType::q8_0:
+      return as.template operator()<8, Scales::d>();
+    case DType::q4_k:
+      return as.template operator()<4, Scales::k>();
+    case DType::q5_k:
+      return as.template operator()<5, Scales::k>();
+    case DType::q6_k:
+      return as.template operator()<6, Scales::six>();
+    default:
+      return;  // types without blocks: matmul_plain
   }
 }
 
@@ -306,7 +315,8 @@ void matmul_plain(const PanelView& w, int panel, int panels, const float* x, siz
       return plain_panels<V, DType::f16>(w, panel, panels, x, x_stride, row, rows, out);
     case DType::bf16:
       return plain_panels<V, DType::bf16>(w, panel, panels, x, x_stride, row, rows, out);
-    default: return;
+    default:
+      return;
   }
 }
 

@@ -82,8 +82,8 @@ inline void unpack_pair(const std::byte* block, typename V::B& low, typename V::
 // How far ahead of its use a line of weights is asked for, in bytes.
 inline constexpr int kPrefetch = 4096;
 
-/// f(block b, its scales' unit, its number in the unit, its quants) for every block of a panel, which
-/// streams from memory.
+/// f(block b, its scales' unit, its number in the unit, its quants) for every block of a panel,
+/// which streams from memory.
 template <class V, int kBits, Scales kScales, class Function>
 inline void for_blocks(const PanelView& w, int panel, Function&& f) {
   const std::byte* unit = w.data + size_t(panel) * w.panel_bytes;

@@ -117,7 +117,9 @@ struct Avx2 {
     return {_mm256_permutevar8x32_ps(v, _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3)),
             _mm256_permutevar8x32_ps(v, _mm256_setr_epi32(4, 4, 5, 5, 6, 6, 7, 7))};
   }
-  static F swap_pairs(F v) { return {_mm256_permute_ps(v.lo, 0xb1), _mm256_permute_ps(v.hi, 0xb1)}; }
+  static F swap_pairs(F v) {
+    return {_mm256_permute_ps(v.lo, 0xb1), _mm256_permute_ps(v.hi, 0xb1)};
+  }
   static F add_alternate(F a, F b) {
     return {_mm256_addsub_ps(a.lo, b.lo), _mm256_addsub_ps(a.hi, b.hi)};
   }
@@ -134,9 +136,8 @@ struct Avx2 {
     _mm_storeu_si128(to + 1, _mm256_cvtps_ph(v.hi, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   static F load_bfloat(const void* p) {
-    return {
-        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_of(p, 0)), 16)),
-        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_of(p, 1)), 16))};
+    return {_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_of(p, 0)), 16)),
+            _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half_of(p, 1)), 16))};
   }
   static F load_u8(const void* p) {
     const __m128i v = half_of(p, 0);
@@ -149,10 +150,10 @@ struct Avx2 {
             _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)))};
   }
   static void store_i8(int8_t* p, I v) {
-    const __m128i lo = _mm_packs_epi32(_mm256_castsi256_si128(v.lo),
-                                       _mm256_extracti128_si256(v.lo, 1));
-    const __m128i hi = _mm_packs_epi32(_mm256_castsi256_si128(v.hi),
-                                       _mm256_extracti128_si256(v.hi, 1));
+    const __m128i lo =
+        _mm_packs_epi32(_mm256_castsi256_si128(v.lo), _mm256_extracti128_si256(v.lo, 1));
+    const __m128i hi =
+        _mm_packs_epi32(_mm256_castsi256_si128(v.hi), _mm256_extracti128_si256(v.hi, 1));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(lo, hi));
   }
 
@@ -192,8 +193,8 @@ struct Avx2 {
     return set1_int(word);
   }
   static __m256i dot_half(__m256i acc, __m256i u, __m256i s) {
-    return _mm256_add_epi32(
-        acc, _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
+    return _mm256_add_epi32(acc,
+                            _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1)));
   }
   // w below 64. Sums of two products in 16 bits, and those in 32.
   static constexpr bool kPartialSums = true;

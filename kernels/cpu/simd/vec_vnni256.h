@@ -1,5 +1,6 @@
-// AVX2 with a 256-bit dot product of four bytes in one instruction (AVX-VNNI, most client processors
-// since 2021). `Dot` is that instruction: its encoding differs between AVX-VNNI and AVX-512 VL.
+// AVX2 with a 256-bit dot product of four bytes in one instruction (AVX-VNNI, most client
+// processors since 2021). `Dot` is that instruction: its encoding differs between AVX-VNNI and
+// AVX-512 VL.
 #pragma once
 
 #include "kernels/cpu/simd/vec_avx2.h"
