@@ -84,9 +84,23 @@ class EditStorm {
                    {"capabilities", {{"general", {{"positionEncodings", {"utf-8", "utf-16", "utf-32"}}}}}}});
   }
 
+  /// One notification about one document, then its hash.
   void step() {
     const std::string uri = kUris[pick(kUris.size())];
     Held& held = held_[uri.find("%61") != std::string::npos ? "file:///a" : uri];
+    edit(uri, held);
+    check(uri, held);
+  }
+
+  size_t equal() const { return equal_; }
+
+ private:
+  struct Held {
+    DullText text;
+    bool open = false, in_sync = false;
+  };
+
+  void edit(const std::string& uri, Held& held) {
     switch (pick(40)) {
       case 0:
         if (held.open && pick(2) == 0) return;
@@ -99,31 +113,19 @@ class EditStorm {
     }
   }
 
-  void check() {
-    for (const std::string& uri : kUris) {
-      if (uri.find("%61") != std::string::npos) continue;
-      const Held& held = held_[uri];
-      const json hash = client_.request("foretoken/documentHash", {{"uri", uri}})["result"];
-      ASSERT_EQ(hash.is_null(), !held.open);
-      if (!held.open) continue;
-      ASSERT_EQ(hash["in_sync"], held.in_sync);
-      if (!held.in_sync) {
-        ASSERT_EQ(client_.complete(uri, 0, 0)["result"]["items"].size(), 0u);
-        continue;
-      }
-      ASSERT_EQ(hash["bytes"], held.text.str().size());
-      ASSERT_EQ(hash["sha256"], sha256(held.text.str()));
-      ++equal_;
+  void check(const std::string& uri, const Held& held) {
+    const json hash = client_.request("foretoken/documentHash", {{"uri", uri}})["result"];
+    ASSERT_EQ(hash.is_null(), !held.open);
+    if (!held.open) return;
+    ASSERT_EQ(hash["in_sync"], held.in_sync);
+    if (!held.in_sync) {
+      ASSERT_EQ(client_.complete(uri, 0, 0)["result"]["items"].size(), 0u);
+      return;
     }
+    ASSERT_EQ(hash["bytes"], held.text.str().size());
+    ASSERT_EQ(hash["sha256"], sha256(held.text.str()));
+    ++equal_;
   }
-
-  size_t equal() const { return equal_; }
-
- private:
-  struct Held {
-    DullText text;
-    bool open = false, in_sync = false;
-  };
 
   void change(const std::string& uri, Held& held) {
     json changes = json::array();
@@ -183,10 +185,9 @@ TEST(Edits, EqualADullModelInAllEncodings) {
     EditStorm storm(11, encoding);
     for (int step = 0; step < 17'000; ++step) {
       storm.step();
-      storm.check();
       if (testing::Test::HasFatalFailure()) FAIL() << "step " << step;
     }
-    EXPECT_GT(storm.equal(), 20'000u);  // in sync most of the time
+    EXPECT_GT(storm.equal(), 8'000u);  // in sync most of the time
   }
 }
 

@@ -68,6 +68,16 @@ std::vector<json> odd_params() {
   return out;
 }
 
+/// Methods that look at no member of their params get every 19th: the odd shapes differ in members.
+size_t stride(std::string_view method) {
+  static const std::set<std::string_view> kReading = {
+      "initialize", "textDocument/inlineCompletion", "workspace/executeCommand", "foretoken/documentHash",
+      "$/cancelRequest", "$/setTrace", "textDocument/didOpen", "textDocument/didChange", "textDocument/didClose",
+      "textDocument/didSave", "workspace/didChangeConfiguration", "workspace/didChangeWorkspaceFolders",
+      "textDocument/didShowCompletion", "textDocument/didPartiallyAcceptCompletion"};
+  return kReading.contains(method) ? 1 : 19;
+}
+
 TEST(Hostile, EveryMethodWithEveryOddParameter) {
   const std::vector<json> all = odd_params();
   EXPECT_GT(all.size(), 1000u);
@@ -75,7 +85,8 @@ TEST(Hostile, EveryMethodWithEveryOddParameter) {
     LspClient client;
     client.start();
     client.open("file:///a", "x\ny");
-    for (const json& params : all) {
+    for (size_t i = 0; i < all.size(); i += stride(method)) {
+      const json& params = all[i];
       const json response = client.request(method, params);
       const int code = response.contains("error") ? response["error"]["code"].get<int>() : 0;
       ASSERT_TRUE(code == 0 || code == -32602 || code == -32601 || code == -32600) << method << " " << response;
@@ -88,7 +99,7 @@ TEST(Hostile, EveryMethodWithEveryOddParameter) {
     client.start();
     client.open("file:///a", "x\ny");
     const size_t before = client.messages_out();
-    for (const json& params : all) client.notify(method, params);
+    for (size_t i = 0; i < all.size(); i += stride(method)) client.notify(method, all[i]);
     client.settle();
     EXPECT_EQ(client.messages_out(), before) << method;
     EXPECT_FALSE(client.exit_code) << method;
