@@ -19,7 +19,8 @@
 namespace foretoken::lsp {
 namespace {
 
-/// How long waiting answers may take to write once the client leaves, and how long the whole farewell.
+/// How long waiting answers may take to write once the client leaves, and how long the whole
+/// farewell.
 constexpr std::chrono::milliseconds kWritePatience{500};
 constexpr std::chrono::milliseconds kExitPatience{1000};
 
@@ -32,14 +33,15 @@ class BackgroundSource final : public CompleterSource {
   void start(std::string root, std::function<void(std::shared_ptr<Completer>)> ready,
              std::function<void(std::string)> failed) override {
     if (options_.root.empty()) options_.root = std::move(root);
-    loader_ = std::jthread([this, ready = std::move(ready), failed = std::move(failed)](std::stop_token stop) {
-      try {
-        if (auto completer = factory_(options_, stop)) return ready(std::move(completer));
-        failed("no model was loaded");
-      } catch (const std::exception& error) {
-        failed(error.what());
-      }
-    });
+    loader_ = std::jthread(
+        [this, ready = std::move(ready), failed = std::move(failed)](std::stop_token stop) {
+          try {
+            if (auto completer = factory_(options_, stop)) return ready(std::move(completer));
+            failed("no model was loaded");
+          } catch (const std::exception& error) {
+            failed(error.what());
+          }
+        });
   }
 
   void stop() {
@@ -52,14 +54,17 @@ class BackgroundSource final : public CompleterSource {
   std::jthread loader_;
 };
 
-/// Ends the process if it is still there after kExitPatience: a client that has left must not wait for
-/// a model that is still loading or for a backend that hangs. Thread-safe.
+/// Ends the process if it is still there after kExitPatience: a client that has left must not wait
+/// for a model that is still loading or for a backend that hangs. Thread-safe.
 class ExitLimit {
  public:
-  explicit ExitLimit(int code) : watcher_([this, code](std::stop_token stop) {
-    std::unique_lock lock(mutex_);
-    if (!ended_.wait_for(lock, stop, kExitPatience, [] { return false; }) && !stop.stop_requested()) ::_exit(code);
-  }) {}
+  explicit ExitLimit(int code)
+      : watcher_([this, code](std::stop_token stop) {
+          std::unique_lock lock(mutex_);
+          if (!ended_.wait_for(lock, stop, kExitPatience, [] { return false; }) &&
+              !stop.stop_requested())
+            ::_exit(code);
+        }) {}
 
  private:
   std::mutex mutex_;
@@ -106,7 +111,8 @@ int run_lsp(const Options& options, CompleterFactory factory, const LspArguments
   source.stop();
   transport->close(kWritePatience);
   server.reset();
-  return code;  // source joins its thread, the completer ends its own: within the limit, or cut short
+  return code;  // source joins its thread, the completer ends its own: within the limit, or cut
+                // short
 }
 
 }  // namespace foretoken::lsp

@@ -6,7 +6,9 @@
 namespace foretoken::lsp {
 namespace {
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
@@ -77,7 +79,8 @@ std::string_view FrameReader::take_header_bytes(std::string_view bytes, std::str
   if (line_.size() + part.size() > limits_.line) {
     *fault = "a header line is longer than " + std::to_string(limits_.line) + " bytes";
   } else if (header_bytes_ > limits_.headers) {
-    *fault = "the headers of a message are longer than " + std::to_string(limits_.headers) + " bytes";
+    *fault =
+        "the headers of a message are longer than " + std::to_string(limits_.headers) + " bytes";
   } else {
     line_.append(part);
   }
@@ -90,7 +93,8 @@ std::string FrameReader::take_line(std::string_view line) {
   const std::string_view key = std::string_view(name).substr(0, name.find_last_not_of(" \t") + 1);
   if (key == "content-length") return take_length(trim(line.substr(colon + 1)));
   if (key == "content-type") return take_type(trim(line.substr(colon + 1)));
-  return "not an LSP header: \"" + shown(line) + "\"; only Content-Length and Content-Type are accepted";
+  return "not an LSP header: \"" + shown(line) +
+         "\"; only Content-Length and Content-Type are accepted";
 }
 
 std::string FrameReader::take_length(std::string_view value) {

@@ -1,5 +1,5 @@
-// LSP base protocol framing: header lines, a blank line, Content-Length bytes. The peer is untrusted;
-// nothing is reserved before its bytes arrive. No I/O here.
+// LSP base protocol framing: header lines, a blank line, Content-Length bytes. The peer is
+// untrusted; nothing is reserved before its bytes arrive. No I/O here.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ struct FrameLimits {
   uint64_t skippable = 4ull << 30;  // a longer body is not waited for
 };
 
-/// What the bytes amount to. `skipped`: a well-formed frame that is refused (too long, or in another
-/// charset); its body is dropped as it arrives and the stream goes on. `fatal`: the stream has no
-/// next frame; `text` says why.
+/// What the bytes amount to. `skipped`: a well-formed frame that is refused (too long, or in
+/// another charset); its body is dropped as it arrives and the stream goes on. `fatal`: the stream
+/// has no next frame; `text` says why.
 struct Frame {
   enum class Kind : uint8_t { message, skipped, fatal };
   Kind kind;
@@ -28,15 +28,15 @@ struct Frame {
 
 /// Bytes in, frames out. Belongs to one thread, whichever reads.
 ///
-/// Only Content-Length and Content-Type are accepted: a reader that passes over unknown headers takes
-/// a browser's HTTP POST for a message. Names are case-insensitive, blanks around values are optional,
-/// a line may end in a bare \n.
+/// Only Content-Length and Content-Type are accepted: a reader that passes over unknown headers
+/// takes a browser's HTTP POST for a message. Names are case-insensitive, blanks around values are
+/// optional, a line may end in a bare \n.
 class FrameReader {
  public:
   explicit FrameReader(FrameLimits limits = {}) : limits_(limits) {}
 
-  /// Calls `sink` for each frame these bytes complete. Returns false once the stream is broken; bytes
-  /// after that are ignored.
+  /// Calls `sink` for each frame these bytes complete. Returns false once the stream is broken;
+  /// bytes after that are ignored.
   bool feed(std::string_view bytes, const std::function<void(Frame)>& sink);
 
   /// True where the stream may end without having cut a frame.

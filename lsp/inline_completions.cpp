@@ -4,10 +4,13 @@
 
 namespace foretoken::lsp {
 
-InlineCompletions::InlineCompletions(std::shared_ptr<Loop> loop, const Documents& documents, const Log& log)
+InlineCompletions::InlineCompletions(std::shared_ptr<Loop> loop, const Documents& documents,
+                                     const Log& log)
     : loop_(std::move(loop)), documents_(documents), log_(log) {}
 
-InlineCompletions::~InlineCompletions() { drop_all(); }
+InlineCompletions::~InlineCompletions() {
+  drop_all();
+}
 
 void InlineCompletions::ask(Reply reply, const InlineCompletionParams& params,
                             std::shared_ptr<const Snapshot> document, std::string path,
@@ -36,8 +39,9 @@ void InlineCompletions::ask(Reply reply, const InlineCompletionParams& params,
   const Number number = ++last_number_;
   by_id_[reply.id()] = number;
   by_topic_[topic] = number;
-  pending_.emplace(number, Pending{std::move(reply), *std::move(question), documents_.find(params.uri), topic,
-                                   std::move(query), std::nullopt, std::nullopt});
+  pending_.emplace(
+      number, Pending{std::move(reply), *std::move(question), documents_.find(params.uri), topic,
+                      std::move(query), std::nullopt, std::nullopt});
   if (model_ == Model::ready) return start(number);
   pending_.at(number).timer = loop_->after(kModelPatience, [this, number] {
     if (!pending_.contains(number)) return;
@@ -47,8 +51,8 @@ void InlineCompletions::ask(Reply reply, const InlineCompletionParams& params,
   });
 }
 
-/// The engine answers an older request of the document as it takes the newer one; here it is already
-/// gone. Its decoding may go on: the newer one takes over what agrees with it.
+/// The engine answers an older request of the document as it takes the newer one; here it is
+/// already gone. Its decoding may go on: the newer one takes over what agrees with it.
 std::optional<Completer::Ticket> InlineCompletions::supersede(const std::string& topic) {
   const auto found = by_topic_.find(topic);
   if (found == by_topic_.end()) return std::nullopt;
@@ -102,7 +106,8 @@ InlineCompletions::Pending InlineCompletions::take(Number number) {
   Pending pending = std::move(node.mapped());
   if (pending.timer) loop_->cancel(*pending.timer);
   by_id_.erase(pending.reply.id());
-  if (const auto at = by_topic_.find(pending.topic); at != by_topic_.end() && at->second == number) {
+  if (const auto at = by_topic_.find(pending.topic);
+      at != by_topic_.end() && at->second == number) {
     by_topic_.erase(at);
   }
   return pending;
@@ -159,7 +164,9 @@ void InlineCompletions::model_failed() {
 }
 
 void InlineCompletions::fill(ServerStatus* status) const {
-  status->model = model_ == Model::loading ? "loading" : model_ == Model::ready ? "ready" : "failed";
+  status->model = model_ == Model::loading ? "loading"
+                  : model_ == Model::ready ? "ready"
+                                           : "failed";
   status->requests = counts_.requests;
   status->answered = counts_.answered;
   status->empty = counts_.empty;

@@ -1,8 +1,10 @@
 // Inline completion requests from arrival to answer. What every request is promised:
 //   - one answer, whatever happens: an item list, null, or -32800 where the client cancelled;
-//   - the newest request of a document wins: an older one is answered null at once, because not every
+//   - the newest request of a document wins: an older one is answered null at once, because not
+//   every
 //     client cancels while the user types, and one of them shows whatever arrives last;
-//   - never an error for a model that is loading, failed or has nothing to say: clients show those to
+//   - never an error for a model that is loading, failed or has nothing to say: clients show those
+//   to
 //     the user at every keystroke.
 #pragma once
 
@@ -25,15 +27,16 @@ namespace foretoken::lsp {
 /// Front thread.
 class InlineCompletions {
  public:
-  /// How long a request waits for a model that is still loading. Longer than that the user has moved on.
+  /// How long a request waits for a model that is still loading. Longer than that the user has
+  /// moved on.
   static constexpr std::chrono::milliseconds kModelPatience{2000};
 
   InlineCompletions(std::shared_ptr<Loop> loop, const Documents& documents, const Log& log);
   ~InlineCompletions();
 
   /// `document`: what to complete, null where there is nothing. `path`: as the prompt shows it.
-  void ask(Reply reply, const InlineCompletionParams& params, std::shared_ptr<const Snapshot> document,
-           std::string path, const Settings& settings);
+  void ask(Reply reply, const InlineCompletionParams& params,
+           std::shared_ptr<const Snapshot> document, std::string path, const Settings& settings);
   bool has(const RequestId& id) const { return by_id_.contains(id); }
   void cancel(const RequestId& id);  // unknown and answered ids are ignored
   void document_closed(const std::string& uri);

@@ -10,7 +10,9 @@ namespace {
 /// Typed text is repeated in front of a suggestion up to here; a longer line repeats its last word.
 constexpr size_t kMostRepeated = 200;
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
 
 bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -32,7 +34,9 @@ size_t stable_start(std::string_view text, size_t line_start, size_t at) {
   return start;
 }
 
-std::string lf(std::string_view text) { return to_lf(valid_utf8(text)); }
+std::string lf(std::string_view text) {
+  return to_lf(valid_utf8(text));
+}
 
 /// The selected suggestion fixes range and beginning; the answer may only add at its end.
 std::optional<InlineItem> item_after_selection(const InlineQuestion& question,
@@ -42,7 +46,8 @@ std::optional<InlineItem> item_after_selection(const InlineQuestion& question,
   const size_t selected_start = question.cursor - question.selected->text.size();
   std::string added = answer.text;
   // What stands right of the cursor stays: the range may not grow over it.
-  const std::string_view kept = std::string_view(text).substr(question.cursor, answer.end - question.cursor);
+  const std::string_view kept =
+      std::string_view(text).substr(question.cursor, answer.end - question.cursor);
   if (!added.ends_with(kept)) return std::nullopt;
   added.resize(added.size() - kept.size());
 
@@ -67,8 +72,10 @@ std::optional<InlineQuestion> make_question(std::shared_ptr<const Snapshot> docu
   const size_t start = offset_of(text, lines, selected->range.start, encoding);
   const size_t end = offset_of(text, lines, selected->range.end, encoding);
   const Range& range = selected->range;
-  const bool around_cursor = range.start.line == at.line && range.end.line == at.line && start <= cursor && cursor <= end;
-  const bool is_there = start <= end && std::string_view(text).substr(start, end - start) == selected->text;
+  const bool around_cursor =
+      range.start.line == at.line && range.end.line == at.line && start <= cursor && cursor <= end;
+  const bool is_there =
+      start <= end && std::string_view(text).substr(start, end - start) == selected->text;
   if (is_there && !(around_cursor && end == cursor)) {
     return InlineQuestion{std::move(document), cursor, std::nullopt};
   }
@@ -76,8 +83,9 @@ std::optional<InlineQuestion> make_question(std::shared_ptr<const Snapshot> docu
 
   std::string accepted = text.substr(0, start);
   accepted.append(selected->text).append(text, end, std::string::npos);
-  auto with_selection = std::make_shared<const Snapshot>(document->uri(), document->language(), document->version(),
-                                                         std::move(accepted), document->in_sync());
+  auto with_selection =
+      std::make_shared<const Snapshot>(document->uri(), document->language(), document->version(),
+                                       std::move(accepted), document->in_sync());
   return InlineQuestion{std::move(with_selection), start + selected->text.size(), selected};
 }
 
@@ -89,7 +97,8 @@ std::optional<InlineItem> make_item(const InlineQuestion& question, const Comple
   const size_t line_start = lines.start(line);
   const size_t line_end = lines.content_end(text, line);
   const bool fits = line_start <= answer.start && answer.start <= question.cursor &&
-                    question.cursor <= answer.end && answer.end <= std::max(line_end, question.cursor) &&
+                    question.cursor <= answer.end &&
+                    answer.end <= std::max(line_end, question.cursor) &&
                     is_boundary(text, answer.start) && is_boundary(text, answer.end);
   if (answer.text.empty() || !fits) return std::nullopt;
   if (question.selected) return item_after_selection(question, answer, line_start);
@@ -98,9 +107,10 @@ std::optional<InlineItem> make_item(const InlineQuestion& question, const Comple
   const std::string_view replaced = std::string_view(text).substr(start, answer.end - start);
   std::string whole = lf(replaced.substr(0, answer.start - start)) + lf(answer.text);
   if (whole == replaced) return std::nullopt;
-  return InlineItem{std::move(whole),
-                    {position_of(text, lines, start, encoding), position_of(text, lines, answer.end, encoding)},
-                    ""};
+  return InlineItem{
+      std::move(whole),
+      {position_of(text, lines, start, encoding), position_of(text, lines, answer.end, encoding)},
+      ""};
 }
 
 }  // namespace foretoken::lsp

@@ -15,14 +15,16 @@
 namespace foretoken::lsp {
 
 struct InlineQuestion {
-  std::shared_ptr<const Snapshot> document;  // with the selected suggestion in place, if there is one
+  std::shared_ptr<const Snapshot>
+      document;  // with the selected suggestion in place, if there is one
   size_t cursor = 0;
-  std::optional<SelectedCompletion> selected;  // the item must keep this range and begin with this text
+  std::optional<SelectedCompletion>
+      selected;  // the item must keep this range and begin with this text
 };
 
 /// Nothing where the selected suggestion does not lie around the cursor on its line: no item could
-/// honour it. A selection of text that is there already (Neovim's visual mode) is no suggestion and is
-/// passed over.
+/// honour it. A selection of text that is there already (Neovim's visual mode) is no suggestion and
+/// is passed over.
 std::optional<InlineQuestion> make_question(std::shared_ptr<const Snapshot> document, Position at,
                                             const std::optional<SelectedCompletion>& selected,
                                             PositionEncoding encoding);
@@ -31,8 +33,8 @@ std::optional<InlineQuestion> make_question(std::shared_ptr<const Snapshot> docu
 ///
 /// Editors replace an item whose range starts elsewhere than the last one's, which flickers. So the
 /// range starts at the line's first non-blank (the word's start, where that is far), not at the
-/// cursor, and the text between is repeated in front. It always lies on the cursor's line, around the
-/// cursor: without that one editor replaces the rest of the line and others show nothing.
+/// cursor, and the text between is repeated in front. It always lies on the cursor's line, around
+/// the cursor: without that one editor replaces the rest of the line and others show nothing.
 std::optional<InlineItem> make_item(const InlineQuestion& question, const CompletionAnswer& answer,
                                     PositionEncoding encoding);
 

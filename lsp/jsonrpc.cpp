@@ -12,8 +12,8 @@ std::string dump(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Offset of the first bracket that nests deeper than `limit`. Brackets in strings do not count; what
-/// is not JSON is the parser's to judge.
+/// Offset of the first bracket that nests deeper than `limit`. Brackets in strings do not count;
+/// what is not JSON is the parser's to judge.
 std::optional<size_t> too_deep(std::string_view text, int limit) {
   int depth = 0;
   bool in_string = false;
@@ -38,7 +38,9 @@ Malformed invalid(std::optional<RequestId> id, std::string what) {
 }
 
 /// What the parser says without the excerpt of the text it adds.
-Malformed not_json(std::string what) { return {std::nullopt, ErrorCode::parse_error, std::move(what)}; }
+Malformed not_json(std::string what) {
+  return {std::nullopt, ErrorCode::parse_error, std::move(what)};
+}
 
 std::string envelope(std::string_view id, std::string_view member, std::string_view value) {
   std::string out = R"({"jsonrpc":"2.0","id":)";
@@ -51,7 +53,8 @@ std::string error_object(ErrorCode code, std::string_view what) {
 }
 
 Message envelope_of(json& root, const JsonLimits& limits) {
-  if (root.is_array()) return invalid({}, "batches are not part of LSP; send one message per frame");
+  if (root.is_array())
+    return invalid({}, "batches are not part of LSP; send one message per frame");
   if (!root.is_object()) return invalid({}, "a message is a JSON object");
 
   std::optional<RequestId> id;
@@ -68,7 +71,8 @@ Message envelope_of(json& root, const JsonLimits& limits) {
     return invalid({}, "the id is neither a whole number nor a string");
   }
   const auto version = root.find("jsonrpc");
-  if (version == root.end() || !version->is_string() || version->get_ref<const std::string&>() != "2.0") {
+  if (version == root.end() || !version->is_string() ||
+      version->get_ref<const std::string&>() != "2.0") {
     return invalid(id, "\"jsonrpc\" is not \"2.0\"");
   }
 
@@ -103,7 +107,9 @@ Message envelope_of(json& root, const JsonLimits& limits) {
 
 }  // namespace
 
-Payload null_payload() { return {"null"}; }
+Payload null_payload() {
+  return {"null"};
+}
 
 Value::Value(json value) : value_(std::make_shared<const json>(std::move(value))) {}
 
@@ -114,7 +120,8 @@ const json& Value::get() const {
 
 Message parse_message(std::string_view body, JsonLimits limits) {
   if (const auto at = too_deep(body, limits.depth)) {
-    return not_json("byte " + std::to_string(*at) + ": nested deeper than " + std::to_string(limits.depth));
+    return not_json("byte " + std::to_string(*at) + ": nested deeper than " +
+                    std::to_string(limits.depth));
   }
   try {
     json root = json::parse(body);  // keeps its own stack, so depth is no danger; see too_deep
@@ -160,8 +167,8 @@ Outgoing notification(std::string_view method, const Payload& params) {
 }
 
 Outgoing request(std::string_view id, std::string_view method, const Payload& params) {
-  return {R"({"jsonrpc":"2.0","id":)" + dump(id) + ",\"method\":" + dump(method) + ",\"params\":" +
-          params.json + "}"};
+  return {R"({"jsonrpc":"2.0","id":)" + dump(id) + ",\"method\":" + dump(method) +
+          ",\"params\":" + params.json + "}"};
 }
 
 Outgoing error_without_id(ErrorCode code, std::string_view what) {

@@ -1,5 +1,5 @@
-// JSON-RPC 2.0 as LSP uses it: strict envelopes, exactly one reply per request. The values inside are
-// protocol's business; no header of this room needs the JSON library's full text.
+// JSON-RPC 2.0 as LSP uses it: strict envelopes, exactly one reply per request. The values inside
+// are protocol's business; no header of this room needs the JSON library's full text.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +92,8 @@ class Reply {
   bool pending() const { return sink_ != nullptr; }
 
   void result(const Payload& payload) && { std::move(*this).result(payload, {}); }
-  /// On a topic, a later answer makes this one obsolete while it waits to be written: it becomes null.
+  /// On a topic, a later answer makes this one obsolete while it waits to be written: it becomes
+  /// null.
   void result(const Payload& payload, std::string topic) &&;
   void null() && { std::move(*this).result(null_payload()); }
   void error(ErrorCode code, std::string_view what) &&;

@@ -29,9 +29,9 @@ void Log::write(LogLevel level, std::string_view text) const {
   tm local{};
   localtime_r(&now.tv_sec, &local);
   char head[64];
-  const int length = std::snprintf(head, sizeof head, "%02d:%02d:%02d.%03ld foretoken %s: ", local.tm_hour,
-                                   local.tm_min, local.tm_sec, now.tv_nsec / 1000000,
-                                   std::string(kNames[static_cast<size_t>(level)]).c_str());
+  const int length = std::snprintf(
+      head, sizeof head, "%02d:%02d:%02d.%03ld foretoken %s: ", local.tm_hour, local.tm_min,
+      local.tm_sec, now.tv_nsec / 1000000, std::string(kNames[static_cast<size_t>(level)]).c_str());
   std::string line(head, static_cast<size_t>(length));
   for (char c : text.substr(0, 1000)) {
     line += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? '?' : c;

@@ -1,4 +1,5 @@
-// The program's log: lines on stderr for people who look for a fault. Never source text, never keys.
+// The program's log: lines on stderr for people who look for a fault. Never source text, never
+// keys.
 #pragma once
 
 #include <atomic>

@@ -43,6 +43,8 @@ class AsioLoop final : public RunningLoop {
 
 }  // namespace
 
-std::shared_ptr<RunningLoop> make_loop() { return std::make_shared<AsioLoop>(); }
+std::shared_ptr<RunningLoop> make_loop() {
+  return std::make_shared<AsioLoop>();
+}
 
 }  // namespace foretoken::lsp

@@ -1,5 +1,5 @@
-// The front thread's event loop: work posted from any thread, and timers. An interface, so that tests
-// run the server on a clock of their own.
+// The front thread's event loop: work posted from any thread, and timers. An interface, so that
+// tests run the server on a clock of their own.
 #pragma once
 
 #include <chrono>

@@ -6,7 +6,8 @@ namespace foretoken::lsp {
 
 /// Strings plus what deque, map and allocator add, measured generously.
 size_t Outbox::cost(const Outgoing& message) {
-  return message.body.size() + message.small.size() + 2 * message.topic.size() + sizeof(Entry) + 128;
+  return message.body.size() + message.small.size() + 2 * message.topic.size() + sizeof(Entry) +
+         128;
 }
 
 void Outbox::push(Outgoing message) {

@@ -1,5 +1,5 @@
-// What waits to be written to the client. Bounded by bytes, with a policy for a client that does not
-// read, mildest first:
+// What waits to be written to the client. Bounded by bytes, with a policy for a client that does
+// not read, mildest first:
 //   1. an answer that a newer one about the same thing makes obsolete shrinks to its small form;
 //   2. past `drop_above`, notifications that only inform (log, progress) are dropped;
 //   3. past `stop_above`, reading from the client pauses until it has read enough.

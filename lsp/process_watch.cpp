@@ -18,7 +18,8 @@ bool process_alive(int64_t process_id) {
   std::string line;
   if (!std::getline(stat, line)) return true;  // no such place to look: kill() has said it
   const size_t name_end = line.rfind(')');     // "12 (a name) Z 1 …"
-  const char state = name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 'R';
+  const char state =
+      name_end != std::string::npos && name_end + 2 < line.size() ? line[name_end + 2] : 'R';
   return state != 'Z' && state != 'X';
 }
 
@@ -30,7 +31,8 @@ void ProcessWatch::watch(int64_t process_id, std::function<void()> gone) {
 }
 
 void ProcessWatch::look_later(int64_t process_id, std::function<void()> gone) {
-  loop_->after(kInterval, [this, alive = std::weak_ptr<int>(alive_), process_id, gone = std::move(gone)]() mutable {
+  loop_->after(kInterval, [this, alive = std::weak_ptr<int>(alive_), process_id,
+                           gone = std::move(gone)]() mutable {
     if (alive.expired()) return;
     if (!is_alive_(process_id)) return gone();
     look_later(process_id, std::move(gone));

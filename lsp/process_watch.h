@@ -10,8 +10,8 @@
 
 namespace foretoken::lsp {
 
-/// True where a process with this id exists and has not ended. One that may not be signalled exists;
-/// one that nobody has collected yet has ended.
+/// True where a process with this id exists and has not ended. One that may not be signalled
+/// exists; one that nobody has collected yet has ended.
 bool process_alive(int64_t process_id);
 
 /// Front thread. Looks every two seconds.
@@ -22,8 +22,8 @@ class ProcessWatch {
 
   explicit ProcessWatch(std::shared_ptr<Loop> loop, IsAlive is_alive = process_alive);
 
-  /// Calls `gone` once after the process has ended. A process that was never seen (another container's
-  /// numbering) is not watched.
+  /// Calls `gone` once after the process has ended. A process that was never seen (another
+  /// container's numbering) is not watched.
   void watch(int64_t process_id, std::function<void()> gone);
 
  private:

@@ -12,9 +12,13 @@ Payload payload(const json& value) {
   return {value.dump(-1, ' ', false, json::error_handler_t::replace)};
 }
 
-json to_json(const Position& at) { return {{"line", at.line}, {"character", at.character}}; }
+json to_json(const Position& at) {
+  return {{"line", at.line}, {"character", at.character}};
+}
 
-json to_json(const Range& range) { return {{"start", to_json(range.start)}, {"end", to_json(range.end)}}; }
+json to_json(const Range& range) {
+  return {{"start", to_json(range.start)}, {"end", to_json(range.end)}};
+}
 
 }  // namespace
 
@@ -24,11 +28,13 @@ Payload initialize_result(PositionEncoding encoding, std::string_view version) {
       {"capabilities",
        {
            {"positionEncoding", name(encoding)},
-           {"textDocumentSync", {{"openClose", true}, {"change", 2}, {"save", {{"includeText", false}}}}},
+           {"textDocumentSync",
+            {{"openClose", true}, {"change", 2}, {"save", {{"includeText", false}}}}},
            // Not {}: clients that read objects as property lists take an empty one for "no".
            {"inlineCompletionProvider", {{"workDoneProgress", false}}},
            {"executeCommandProvider", {{"commands", json::array({kAcceptCommand})}}},
-           {"workspace", {{"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}}}},
+           {"workspace",
+            {{"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}}}},
        }},
   });
 }
@@ -40,7 +46,9 @@ Payload inline_items(const std::vector<InlineItem>& items) {
         {"insertText", item.text},
         {"range", to_json(item.range)},
         {"command",
-         {{"title", "Accept the completion"}, {"command", kAcceptCommand}, {"arguments", json::array({item.id})}}},
+         {{"title", "Accept the completion"},
+          {"command", kAcceptCommand},
+          {"arguments", json::array({item.id})}}},
     });
   }
   return payload({{"items", std::move(list)}});
@@ -51,9 +59,10 @@ Payload configuration_request() {
 }
 
 Payload registration_request() {
-  return payload({{"registrations", json::array({{{"id", "foretoken-configuration"},
-                                                  {"method", "workspace/didChangeConfiguration"},
-                                                  {"registerOptions", {{"section", kSettingsSection}}}}})}});
+  return payload(
+      {{"registrations", json::array({{{"id", "foretoken-configuration"},
+                                       {"method", "workspace/didChangeConfiguration"},
+                                       {"registerOptions", {{"section", kSettingsSection}}}}})}});
 }
 
 Payload message_params(int type, std::string_view text) {
@@ -91,9 +100,12 @@ Payload document_hash_payload(std::string_view sha256, const Snapshot& document)
                   {"in_sync", document.in_sync()}});
 }
 
-Payload text_payload(std::string_view text) { return payload(text); }
+Payload text_payload(std::string_view text) {
+  return payload(text);
+}
 
-Payload object_payload(std::initializer_list<std::pair<std::string_view, std::string_view>> members) {
+Payload object_payload(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> members) {
   json object = json::object();
   for (const auto& [key, value] : members) object[std::string(key)] = value;
   return payload(object);

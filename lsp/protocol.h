@@ -1,5 +1,5 @@
-// The messages we use as plain structs. JSON stops here: parse_* turns params into a struct or names
-// the field that is wrong, payload makers turn structs into JSON text. Pure.
+// The messages we use as plain structs. JSON stops here: parse_* turns params into a struct or
+// names the field that is wrong, payload makers turn structs into JSON text. Pure.
 //
 // Strict about what we read, tolerant about what we do not: unknown members, capabilities and
 // settings of other shapes never make a message fail.
@@ -97,11 +97,11 @@ Parsed<DocumentSaved> parse_did_save(const Value& params);
 Parsed<InlineCompletionParams> parse_inline_completion(const Value& params);
 Parsed<Command> parse_execute_command(const Value& params);
 Parsed<FoldersChange> parse_folders_change(const Value& params);
-Parsed<std::string> parse_document_uri(const Value& params);      // {textDocument:{uri}}
-Parsed<std::string> parse_uri(const Value& params);               // {uri}
-Parsed<std::string> parse_shown_item(const Value& params);        // {item:{command:{arguments:[id]}}}
-Parsed<std::string> parse_trace(const Value& params);             // {value}
-Parsed<RequestId> parse_cancel(const Value& params);              // {id}
+Parsed<std::string> parse_document_uri(const Value& params);  // {textDocument:{uri}}
+Parsed<std::string> parse_uri(const Value& params);           // {uri}
+Parsed<std::string> parse_shown_item(const Value& params);    // {item:{command:{arguments:[id]}}}
+Parsed<std::string> parse_trace(const Value& params);         // {value}
+Parsed<RequestId> parse_cancel(const Value& params);          // {id}
 /// Params of which only the shape counts: an object, or none.
 Parsed<std::monostate> parse_anything(const Value& params);
 
@@ -137,7 +137,8 @@ Payload status_payload(const ServerStatus& status);
 Payload memory_payload(uint64_t rss_bytes, uint64_t heap_bytes);
 Payload document_hash_payload(std::string_view sha256, const Snapshot& document);
 Payload text_payload(std::string_view text);
-Payload object_payload(std::initializer_list<std::pair<std::string_view, std::string_view>> members);
+Payload object_payload(
+    std::initializer_list<std::pair<std::string_view, std::string_view>> members);
 Payload empty_list_payload(std::string_view member);
 
 }  // namespace foretoken::lsp

@@ -85,7 +85,9 @@ Position position(const Field& field) {
   return {coordinate(field.get("line")), coordinate(field.get("character"))};
 }
 
-Range range(const Field& field) { return {position(field.get("start")), position(field.get("end"))}; }
+Range range(const Field& field) {
+  return {position(field.get("start")), position(field.get("end"))};
+}
 
 std::string optional_text(const Field& parent, const char* key) {
   const auto field = parent.find(key);
@@ -97,7 +99,9 @@ int64_t version_of(const Field& document) {  // null and missing happen
   return field ? field->integer() : 0;
 }
 
-std::string document_uri(const Field& params) { return params.get("textDocument").get("uri").text(); }
+std::string document_uri(const Field& params) {
+  return params.get("textDocument").get("uri").text();
+}
 
 std::vector<std::string> folder_uris(const Field& list) {
   std::vector<std::string> uris;
@@ -132,7 +136,8 @@ std::vector<PositionEncoding> offered_encodings(const json& capabilities) {
   const auto list = general->find("positionEncodings");
   if (list == general->end() || !list->is_array()) return out;
   for (const json& entry : *list) {
-    for (const auto known : {PositionEncoding::utf8, PositionEncoding::utf16, PositionEncoding::utf32}) {
+    for (const auto known :
+         {PositionEncoding::utf8, PositionEncoding::utf16, PositionEncoding::utf32}) {
       if (entry == name(known)) out.push_back(known);
     }
   }
@@ -158,10 +163,12 @@ InitializeParams initialize(const Field& params) {
     out.register_configuration =
         flag(value, {"workspace", "didChangeConfiguration", "dynamicRegistration"});
   }
-  if (const auto options = params.find("initializationOptions"); options && options->value().is_object()) {
+  if (const auto options = params.find("initializationOptions");
+      options && options->value().is_object()) {
     const json& value = options->value();
     out.copilot_style = value.contains("editorPluginInfo");
-    if (const auto wish = value.find("positionEncoding"); wish != value.end() && wish->is_string()) {
+    if (const auto wish = value.find("positionEncoding");
+        wish != value.end() && wish->is_string()) {
       out.encoding_wish = wish->get<std::string>();
     }
     out.settings = parse_settings(Value(value));
@@ -176,7 +183,8 @@ InlineCompletionParams inline_completion(const Field& params) {
   if (const auto context = params.find("context")) {
     if (const auto kind = context->find("triggerKind")) out.invoked = kind->integer() == 1;
     if (const auto selected = context->find("selectedCompletionInfo")) {
-      out.selected = SelectedCompletion{range(selected->get("range")), selected->get("text").text()};
+      out.selected =
+          SelectedCompletion{range(selected->get("range")), selected->get("text").text()};
     }
   }
   return out;
@@ -209,7 +217,8 @@ Parsed<DocumentChanged> parse_did_change(const Value& params) {
     DocumentChanged out{document_uri(field), version_of(field.get("textDocument")), {}};
     for (const Field& change : field.get("contentChanges").items()) {
       const auto where = change.find("range");  // rangeLength is wrong in practice: ignored
-      out.changes.push_back({where ? std::optional(range(*where)) : std::nullopt, change.get("text").text()});
+      out.changes.push_back(
+          {where ? std::optional(range(*where)) : std::nullopt, change.get("text").text()});
     }
     return out;
   });
@@ -265,14 +274,16 @@ Parsed<std::string> parse_trace(const Value& params) {
 Parsed<RequestId> parse_cancel(const Value& params) {
   return parse<RequestId>(params, [](const Field& field) {
     const Field id = field.get("id");
-    if (!id.value().is_number_integer() && !id.value().is_string()) id.fail("an integer or a string");
+    if (!id.value().is_number_integer() && !id.value().is_string())
+      id.fail("an integer or a string");
     return RequestId{id.value().dump(-1, ' ', false, json::error_handler_t::replace)};
   });
 }
 
 Parsed<std::monostate> parse_anything(const Value& params) {
   const json& value = params.get();
-  if (value.is_null() || value.is_object() || (value.is_array() && value.empty())) return std::monostate();
+  if (value.is_null() || value.is_object() || (value.is_array() && value.empty()))
+    return std::monostate();
   return ParamError{"params: expected an object"};
 }
 
@@ -292,7 +303,8 @@ SettingsChange parse_settings(const Value& value) {
   SettingsChange out;
   const json* object = &value.get();
   if (!object->is_object()) return out;
-  if (const auto section = object->find(kSettingsSection); section != object->end()) object = &*section;
+  if (const auto section = object->find(kSettingsSection); section != object->end())
+    object = &*section;
   if (!object->is_object()) return out;
   const auto read = [&](const char* key, auto&& take) {
     const auto at = object->find(key);

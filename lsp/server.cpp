@@ -8,8 +8,8 @@
 namespace foretoken::lsp {
 namespace {
 
-/// utf-16 unless the client's settings ask for another: every client knows it, and plugins written for
-/// Copilot send it whatever was agreed. "auto" takes what the client offers first.
+/// utf-16 unless the client's settings ask for another: every client knows it, and plugins written
+/// for Copilot send it whatever was agreed. "auto" takes what the client offers first.
 PositionEncoding choose_encoding(const InitializeParams& client) {
   for (const PositionEncoding offered : client.encodings) {
     if (client.encoding_wish == "auto" || client.encoding_wish == name(offered)) return offered;
@@ -19,8 +19,8 @@ PositionEncoding choose_encoding(const InitializeParams& client) {
 
 }  // namespace
 
-Server::Server(std::shared_ptr<Loop> loop, std::shared_ptr<Sink> sink, CompleterSource& source, const Log& log,
-               ServerSetup setup)
+Server::Server(std::shared_ptr<Loop> loop, std::shared_ptr<Sink> sink, CompleterSource& source,
+               const Log& log, ServerSetup setup)
     : loop_(std::move(loop)),
       sink_(std::move(sink)),
       source_(source),
@@ -28,7 +28,8 @@ Server::Server(std::shared_ptr<Loop> loop, std::shared_ptr<Sink> sink, Completer
       setup_(std::move(setup)),
       processes_(loop_, setup_.is_alive),
       completions_(loop_, documents_, log_) {
-  processes_.watch(setup_.client_process_id, [this] { client_gone("the client's process has ended"); });
+  processes_.watch(setup_.client_process_id,
+                   [this] { client_gone("the client's process has ended"); });
 }
 
 Server::OnRequest Server::request_handler(std::string_view method) {
@@ -93,7 +94,8 @@ void Server::receive(std::string_view body) {
   if (state_ == State::ended) return;
   try {
     dispatch(parse_message(body));
-  } catch (const std::exception& error) {  // out of memory, in all likelihood; the reply has gone out
+  } catch (
+      const std::exception& error) {  // out of memory, in all likelihood; the reply has gone out
     log_.error(std::string("a message could not be handled: ") + error.what());
   }
 }
@@ -122,7 +124,8 @@ void Server::dispatch(Message message) {
   if (auto* response = std::get_if<Response>(&message)) return on_response(std::move(*response));
   auto& malformed = std::get<Malformed>(message);
   log_.warn("a malformed message: " + malformed.what);
-  if (malformed.id) return Reply(sink_, std::move(*malformed.id)).error(malformed.code, malformed.what);
+  if (malformed.id)
+    return Reply(sink_, std::move(*malformed.id)).error(malformed.code, malformed.what);
   sink_->send(error_without_id(malformed.code, malformed.what));
 }
 
@@ -136,10 +139,12 @@ void Server::on_request(Request request) {
     return std::move(reply).error(ErrorCode::invalid_request, "the server is shut down; send exit");
   }
   if (completions_.has(reply.id())) {
-    return std::move(reply).error(ErrorCode::invalid_request, "a request with this id is not answered yet");
+    return std::move(reply).error(ErrorCode::invalid_request,
+                                  "a request with this id is not answered yet");
   }
   if (handler == nullptr) {
-    return std::move(reply).error(ErrorCode::method_not_found, "no such method: " + request.method.substr(0, 100));
+    return std::move(reply).error(ErrorCode::method_not_found,
+                                  "no such method: " + request.method.substr(0, 100));
   }
   (this->*handler)(std::move(reply), request.params);
 }
@@ -171,7 +176,8 @@ void Server::initialize(Reply reply, const Value& params) {
   workspace_.set(client_.folders);
   apply(client_.settings);
   if (client_.process_id) {
-    processes_.watch(*client_.process_id, [this] { client_gone("the client's process has ended"); });
+    processes_.watch(*client_.process_id,
+                     [this] { client_gone("the client's process has ended"); });
   }
   log_.info("client: " + client_.client + ", positions in " + name(documents_.encoding()));
   std::move(reply).result(initialize_result(documents_.encoding(), setup_.version));
@@ -201,7 +207,8 @@ void Server::model_failed(const std::string& why) {
   if (state_ == State::ended) return;
   log_.error(why);
   completions_.model_failed();
-  sink_->send(notification("window/showMessage", message_params(1, "Foretoken cannot complete code: " + why)));
+  sink_->send(notification("window/showMessage",
+                           message_params(1, "Foretoken cannot complete code: " + why)));
   tell_status(false, "Warning", "The model could not be loaded");
 }
 
@@ -222,7 +229,8 @@ void Server::initialized(const Value&) {
   pull_settings();
 }
 
-/// Only the newest question counts: answers to older ones are out of date, and some clients never answer.
+/// Only the newest question counts: answers to older ones are out of date, and some clients never
+/// answer.
 void Server::pull_settings() {
   if (!client_.configuration) return;
   pull_id_ = "foretoken-" + std::to_string(++last_request_);
@@ -235,7 +243,8 @@ void Server::settings_changed(const Value& params) {
 }
 
 void Server::apply(const SettingsChange& change) {
-  for (const std::string& problem : change.problems) log_.warn("a setting has a wrong value: " + problem);
+  for (const std::string& problem : change.problems)
+    log_.warn("a setting has a wrong value: " + problem);
   change.apply_to(&settings_);
 }
 
@@ -255,7 +264,9 @@ void Server::shutdown(Reply reply, const Value& params) {
   std::move(reply).null();
 }
 
-void Server::exit(const Value&) { end(state_ == State::shut_down ? 0 : 1); }
+void Server::exit(const Value&) {
+  end(state_ == State::shut_down ? 0 : 1);
+}
 
 void Server::cancel(const Value& params) {
   auto parsed = parse_cancel(params);

@@ -1,6 +1,6 @@
 // The language server: lifecycle, method table, and what every method means. Messages come in as
-// bodies and go out through a Sink; transport, clock and model are handed in, so that a test runs the
-// whole server in one thread.
+// bodies and go out through a Sink; transport, clock and model are handed in, so that a test runs
+// the whole server in one thread.
 #pragma once
 
 #include <cstdint>
@@ -44,12 +44,12 @@ struct ServerSetup {
 /// Front thread.
 class Server {
  public:
-  Server(std::shared_ptr<Loop> loop, std::shared_ptr<Sink> sink, CompleterSource& source, const Log& log,
-         ServerSetup setup);
+  Server(std::shared_ptr<Loop> loop, std::shared_ptr<Sink> sink, CompleterSource& source,
+         const Log& log, ServerSetup setup);
 
-  void receive(std::string_view body);          // one message
-  void refuse(std::string_view reason);         // a frame the transport passed over
-  void client_gone(std::string_view fault);     // end of the stream; `fault` is empty at a plain end
+  void receive(std::string_view body);       // one message
+  void refuse(std::string_view reason);      // a frame the transport passed over
+  void client_gone(std::string_view fault);  // end of the stream; `fault` is empty at a plain end
 
  private:
   enum class State : uint8_t { fresh, running, shut_down, ended };

@@ -1,11 +1,10 @@
 // The server's methods about documents, completion, and the server itself.
 #include <malloc.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <utility>
 
+#include "lsp/memory.h"
 #include "lsp/server.h"
 #include "lsp/sha256.h"
 
@@ -21,13 +20,6 @@ std::string sha256_hex(std::string_view text) {
   return sum.hex();
 }
 
-uint64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  uint64_t total = 0, resident = 0;
-  statm >> total >> resident;
-  return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
 uint64_t heap_bytes() {
   const auto info = ::mallinfo2();
   return info.uordblks + info.hblkhd;
@@ -39,17 +31,20 @@ void Server::did_open(const Value& params) {
   auto parsed = parse_did_open(params);
   DocumentOpened* opened = expect(parsed, "textDocument/didOpen");
   if (opened == nullptr) return;
-  documents_.open(std::move(opened->uri), std::move(opened->language), opened->version, std::move(opened->text));
+  documents_.open(std::move(opened->uri), std::move(opened->language), opened->version,
+                  std::move(opened->text));
 }
 
 void Server::did_change(const Value& params) {
   auto parsed = parse_did_change(params);
   DocumentChanged* changed = expect(parsed, "textDocument/didChange");
   if (changed == nullptr) {
-    // An edit we could not read has happened all the same: what we hold is no longer the client's text.
+    // An edit we could not read has happened all the same: what we hold is no longer the client's
+    // text.
     const std::string uri = salvage_document_uri(params);
     const ContentChange unfit{Range{{1, 0}, {0, 0}}, ""};
-    if (const auto document = documents_.find(uri)) documents_.change(uri, document->version(), {unfit});
+    if (const auto document = documents_.find(uri))
+      documents_.change(uri, document->version(), {unfit});
     return;
   }
   if (!documents_.change(changed->uri, changed->version, changed->changes)) {
@@ -70,7 +65,8 @@ void Server::did_save(const Value& params) {
   DocumentSaved* saved = expect(parsed, "textDocument/didSave");
   if (saved == nullptr || !saved->text) return;
   if (const auto document = documents_.find(saved->uri)) {
-    documents_.change(saved->uri, document->version(), {ContentChange{std::nullopt, std::move(*saved->text)}});
+    documents_.change(saved->uri, document->version(),
+                      {ContentChange{std::nullopt, std::move(*saved->text)}});
   }
 }
 
@@ -78,8 +74,8 @@ void Server::inline_completion(Reply reply, const Value& params) {
   auto parsed = parse_inline_completion(params);
   const InlineCompletionParams* asked = expect(parsed, reply);
   if (asked == nullptr) return;
-  completions_.ask(std::move(reply), *asked, document_to_complete(asked->uri), workspace_.shown_path(asked->uri),
-                   settings_);
+  completions_.ask(std::move(reply), *asked, document_to_complete(asked->uri),
+                   workspace_.shown_path(asked->uri), settings_);
 }
 
 std::shared_ptr<const Snapshot> Server::document_to_complete(const std::string& uri) const {
@@ -107,7 +103,8 @@ void Server::command_sent(const Value& params) {
 
 void Server::accepted(const std::string& item) {
   const auto& seen = recently_accepted_;
-  if (item.empty() || item.size() > 100 || std::find(seen.begin(), seen.end(), item) != seen.end()) return;
+  if (item.empty() || item.size() > 100 || std::find(seen.begin(), seen.end(), item) != seen.end())
+    return;
   recently_accepted_.push_back(item);
   if (recently_accepted_.size() > kRemembered) recently_accepted_.pop_front();
   ++counts_.accepted;
@@ -120,7 +117,8 @@ void Server::did_show(const Value& params) {
 
 void Server::did_accept_part(const Value& params) {
   auto parsed = parse_shown_item(params);
-  if (expect(parsed, "textDocument/didPartiallyAcceptCompletion") != nullptr) ++counts_.partly_accepted;
+  if (expect(parsed, "textDocument/didPartiallyAcceptCompletion") != nullptr)
+    ++counts_.partly_accepted;
 }
 
 void Server::document_hash(Reply reply, const Value& params) {

@@ -21,7 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -30,8 +31,10 @@ ClientStdio take_stdio() {
   ClientStdio stdio;
   stdio.in = Fd(::fcntl(0, F_DUPFD_CLOEXEC, 3));
   stdio.out = Fd(::fcntl(1, F_DUPFD_CLOEXEC, 3));
-  if (stdio.in.get() < 0) stdio.error = "stdin is closed; a language server reads its client from there";
-  if (stdio.out.get() < 0) stdio.error = "stdout is closed; a language server answers its client there";
+  if (stdio.in.get() < 0)
+    stdio.error = "stdin is closed; a language server reads its client from there";
+  if (stdio.out.get() < 0)
+    stdio.error = "stdout is closed; a language server answers its client there";
   if (!stdio.error.empty()) return stdio;
   const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(nothing.get(), 0);
@@ -50,7 +53,9 @@ FdTransport::FdTransport(Fd in, Fd out, FrameLimits frames, OutboxLimits outbox)
   out_is_socket_ = ::fstat(out_.get(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-FdTransport::~FdTransport() { close(std::chrono::milliseconds(0)); }
+FdTransport::~FdTransport() {
+  close(std::chrono::milliseconds(0));
+}
 
 void FdTransport::start(std::shared_ptr<Loop> loop, Arrivals arrivals) {
   loop_ = std::move(loop);
@@ -59,7 +64,9 @@ void FdTransport::start(std::shared_ptr<Loop> loop, Arrivals arrivals) {
   writer_ = std::thread([this] { write_loop(); });
 }
 
-void FdTransport::send(Outgoing message) { outbox_.push(std::move(message)); }
+void FdTransport::send(Outgoing message) {
+  outbox_.push(std::move(message));
+}
 
 void FdTransport::close(std::chrono::milliseconds patience) {
   write_deadline_ns_ = now_ns() + std::chrono::nanoseconds(patience).count();
@@ -168,9 +175,9 @@ bool FdTransport::write_all(std::string_view bytes) {
   while (!bytes.empty()) {
     if (!wait_writable()) return false;
     const std::string_view part = bytes.substr(0, kChunk);
-    const ssize_t sent = out_is_socket_
-                             ? ::send(out_.get(), part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
-                             : ::write(out_.get(), part.data(), part.size());
+    const ssize_t sent =
+        out_is_socket_ ? ::send(out_.get(), part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL)
+                       : ::write(out_.get(), part.data(), part.size());
     if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<size_t>(sent));

@@ -23,9 +23,9 @@
 
 namespace foretoken::lsp {
 
-/// The client's end of the program's stdin and stdout, taken out of everybody else's reach: from now
-/// on descriptor 1 is stderr and descriptor 0 reads nothing, so a library that prints cannot break
-/// the protocol. `error` is not empty where the program has no stdin or stdout.
+/// The client's end of the program's stdin and stdout, taken out of everybody else's reach: from
+/// now on descriptor 1 is stderr and descriptor 0 reads nothing, so a library that prints cannot
+/// break the protocol. `error` is not empty where the program has no stdin or stdout.
 struct ClientStdio {
   Fd in, out;
   std::string error;

@@ -29,7 +29,8 @@ std::string canonical_path(const std::string& uri) {
 /// The part of `path` below `root`; nothing where it is not below it.
 std::optional<std::string_view> below(std::string_view path, std::string_view root) {
   if (root == "/") return path.substr(std::min<size_t>(1, path.size()));
-  if (path.size() <= root.size() + 1 || !path.starts_with(root) || path[root.size()] != '/') return std::nullopt;
+  if (path.size() <= root.size() + 1 || !path.starts_with(root) || path[root.size()] != '/')
+    return std::nullopt;
   return path.substr(root.size() + 1);
 }
 
@@ -84,15 +85,17 @@ std::optional<std::string> Workspace::read_file(const std::string& uri) const {
   // O_PATH opens nothing: it only pins the file that is then judged.
   const Fd pinned(::open(path.c_str(), O_PATH | O_CLOEXEC));
   struct stat info {};
-  if (pinned.get() < 0 || ::fstat(pinned.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  if (pinned.get() < 0 || ::fstat(pinned.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return std::nullopt;
   if (static_cast<uint64_t>(info.st_size) > kMostFileBytes) return std::nullopt;
 
   const std::string self = "/proc/self/fd/" + std::to_string(pinned.get());
   std::error_code error;
   const std::string real = std::filesystem::read_symlink(self, error).string();
   if (error) return std::nullopt;
-  const bool inside = std::any_of(roots_.begin(), roots_.end(),
-                                  [&](const std::string& root) { return below(real, root).has_value(); });
+  const bool inside = std::any_of(roots_.begin(), roots_.end(), [&](const std::string& root) {
+    return below(real, root).has_value();
+  });
   if (!inside) return std::nullopt;
 
   const Fd file(::open(self.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

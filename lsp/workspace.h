@@ -22,8 +22,8 @@ class Workspace {
   std::string shown_path(const std::string& uri) const;
 
   /// The text of a file that the client never opened: a regular file under a root, at most
-  /// kMostFileBytes, in UTF-8. What is judged is the file itself, wherever links lead; nothing that is
-  /// not a regular file is ever opened for reading.
+  /// kMostFileBytes, in UTF-8. What is judged is the file itself, wherever links lead; nothing that
+  /// is not a regular file is ever opened for reading.
   std::optional<std::string> read_file(const std::string& uri) const;
 
  private:

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/support/process.h"
+#include "tests/support/editor_process.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -18,51 +18,21 @@ namespace {
 using json = nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::string> command(std::vector<std::string> flags = {}) {
-  flags.insert(flags.begin(), {FORETOKEN_FAKE_SERVER, "--stdio"});
-  return flags;
-}
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-class Editor {
+/// The real server; only the model is not.
+class Editor : public EditorProcess {
  public:
-  explicit Editor(std::vector<std::string> flags = {}) : child(command(std::move(flags))) {}
-
-  void start(const json& process_id = nullptr) {
-    request("initialize", {{"processId", process_id}, {"capabilities", json::object()}});
-    notify("initialized", json::object());
-  }
-  int send(std::string_view method, const json& params) {
-    child.send(json{{"jsonrpc", "2.0"}, {"id", ++id_}, {"method", method}, {"params", params}}.dump());
-    return id_;
-  }
-  void notify(std::string_view method, const json& params) {
-    child.send(json{{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}.dump());
-  }
-  json request(std::string_view method, const json& params) { return answer_to(send(method, params)); }
-  json answer_to(int id) {
-    while (const auto body = child.receive()) {
-      json message = json::parse(*body, nullptr, false);
-      if (message.is_object() && message.value("id", json()) == id) return message;
-    }
-    ADD_FAILURE() << "no answer to " << id;
-    return json::object();
-  }
-  void open(std::string_view uri, std::string_view text) {
-    notify("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", "c"}, {"version", 1}, {"text", text}}}});
-  }
-  int send_complete(std::string_view uri, int character) {
-    return send("textDocument/inlineCompletion",
-                {{"textDocument", {{"uri", uri}}}, {"position", {{"line", 0}, {"character", character}}}});
-  }
-  bool alive() { return request("foretoken/status", nullptr).contains("result"); }
-
-  ChildProcess child;
+  explicit Editor(std::vector<std::string> flags = {}) : EditorProcess(command(std::move(flags))) {}
 
  private:
-  int id_ = 0;
+  static std::vector<std::string> command(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {FORETOKEN_FAKE_SERVER, "--stdio"});
+    return flags;
+  }
 };
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// Memory since `before`; nothing under sanitizers, see kSanitized.
 uint64_t grown(const Editor& editor, uint64_t before) {
@@ -97,7 +67,8 @@ TEST(LspProcess, ExitStatus) {
 
 /// Whatever it is doing: nothing, waiting for a model that loads for ever, or generating.
 TEST(LspProcess, LeavesWhenItsInputEnds) {
-  for (const std::vector<std::string>& flags : std::vector<std::vector<std::string>>{{}, {"--never-ready"}, {"--hold"}}) {
+  for (const std::vector<std::string>& flags :
+       std::vector<std::vector<std::string>>{{}, {"--never-ready"}, {"--hold"}}) {
     Editor editor(flags);
     editor.start();
     editor.open("file:///a.c", "int ");
@@ -149,7 +120,8 @@ TEST(LspProcess, BrokenFramesEndItWithOneLine) {
       "Content-Length: " + std::string(400, '9') + "\r\n\r\n{}",
       "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
       "\r\n\r\n",
-      "\xEF\xBB\xBF" "Content-Length: 2\r\n\r\n{}",
+      "\xEF\xBB\xBF"
+      "Content-Length: 2\r\n\r\n{}",
       std::string(1u << 20, 'a'),
       "Content-Type: a/b\r\n\r\n",
   };
@@ -185,7 +157,8 @@ TEST(LspProcess, FramesThatAreTooLongArePassedOver) {
 }
 
 TEST(LspProcess, ABodyThatIsNeverSentCostsNothing) {
-  for (const char* header : {"Content-Length: 67108864\r\n\r\n", "Content-Length: 2147483648\r\n\r\n", "Content-Le"}) {
+  for (const char* header :
+       {"Content-Length: 67108864\r\n\r\n", "Content-Length: 2147483648\r\n\r\n", "Content-Le"}) {
     Editor editor;
     editor.start();
     EXPECT_TRUE(editor.alive());
@@ -193,7 +166,8 @@ TEST(LspProcess, ABodyThatIsNeverSentCostsNothing) {
     editor.child.write(header);
     editor.child.write("{");
     const double cpu = editor.child.cpu_seconds();
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the measure is CPU time, not this
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(300));  // the measure is CPU time, not this
     EXPECT_LT(editor.child.cpu_seconds() - cpu, 0.1) << header;
     EXPECT_LT(grown(editor, before), 16u << 20) << header;
     editor.child.close_stdin();
@@ -212,7 +186,8 @@ TEST(LspProcess, AClientThatDoesNotReadCostsLittle) {
   int last = 0;
   for (int i = 1; i < 3000; ++i) last = editor.send_complete("file:///" + std::to_string(i % 5), 4);
   const int status = editor.send("foretoken/status", nullptr);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // lets it fall behind as far as it will
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(200));  // lets it fall behind as far as it will
   EXPECT_LT(grown(editor, before), 32u << 20);
 
   std::map<int, json> answers;
@@ -220,7 +195,8 @@ TEST(LspProcess, AClientThatDoesNotReadCostsLittle) {
     const auto body = editor.child.receive();
     ASSERT_TRUE(body) << answers.size() << " answers came";
     const json message = json::parse(*body);
-    ASSERT_TRUE(answers.emplace(message["id"].get<int>(), message).second) << "answered twice: " << message;
+    ASSERT_TRUE(answers.emplace(message["id"].get<int>(), message).second)
+        << "answered twice: " << message;
   }
   EXPECT_EQ(answers.begin()->first, first);
   EXPECT_EQ(answers.rbegin()->first, status);
@@ -237,10 +213,12 @@ TEST(LspProcess, AModelThatCannotLoadIsTold) {
     const json message = json::parse(*body);
     told = message.value("method", "") == "window/showMessage";
     if (!told) continue;
-    EXPECT_EQ(message["params"]["message"], "Foretoken cannot complete code: model.gguf is not there");
+    EXPECT_EQ(message["params"]["message"],
+              "Foretoken cannot complete code: model.gguf is not there");
   }
   editor.open("file:///a.c", "int ");
-  EXPECT_EQ(editor.answer_to(editor.send_complete("file:///a.c", 4))["result"], (json{{"items", json::array()}}));
+  EXPECT_EQ(editor.answer_to(editor.send_complete("file:///a.c", 4))["result"],
+            (json{{"items", json::array()}}));
 }
 
 TEST(LspProcess, NoSourceTextInTheLog) {
@@ -248,7 +226,8 @@ TEST(LspProcess, NoSourceTextInTheLog) {
   editor.start();
   editor.open("file:///a.c", "sEcReT = 1");
   editor.answer_to(editor.send_complete("file:///a.c", 3));
-  editor.child.send(R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///a.c"},"contentChanges":[{"text":"sEcReT","range":5}]}})");
+  editor.child.send(
+      R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///a.c"},"contentChanges":[{"text":"sEcReT","range":5}]}})");
   editor.child.send(R"({"jsonrpc":"2.0","id":"sEcReT" oops)");
   editor.child.send(R"({"jsonrpc":"2.0","params":["sEcReT"]})");
   editor.notify("$/unknown", {{"text", "sEcReT"}});
@@ -267,8 +246,10 @@ TEST(LspProcess, OpensNoSocket) {
   std::string sockets;
   for (int fd = 0; fd < 64; ++fd) {
     char target[64] = {};
-    const std::string link = "/proc/" + std::to_string(editor.child.id()) + "/fd/" + std::to_string(fd);
-    if (::readlink(link.c_str(), target, sizeof target - 1) > 0 && std::string_view(target).starts_with("socket:")) {
+    const std::string link =
+        "/proc/" + std::to_string(editor.child.id()) + "/fd/" + std::to_string(fd);
+    if (::readlink(link.c_str(), target, sizeof target - 1) > 0 &&
+        std::string_view(target).starts_with("socket:")) {
       sockets += link + " ";
     }
   }

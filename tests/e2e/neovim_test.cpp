@@ -31,14 +31,17 @@ std::string find_program(const std::string& name) {
 
 TEST(Neovim, ShowsTheReplyAsGhostTextAndAccepts) {
   const std::string nvim = find_program("nvim");
-  if (nvim.empty()) GTEST_SKIP() << "SKIPPED: no nvim in PATH, so no real editor has driven the server here";
-  const fs::path folder = fs::temp_directory_path() / ("foretoken_nvim_" + std::to_string(::getpid()));
+  if (nvim.empty())
+    GTEST_SKIP() << "SKIPPED: no nvim in PATH, so no real editor has driven the server here";
+  const fs::path folder =
+      fs::temp_directory_path() / ("foretoken_nvim_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   const std::string result_file = (folder / "result.json").string();
   const std::string server = std::string(FORETOKEN_FAKE_SERVER) + " --stdio --text=add(int_a);\n}";
-  ChildProcess editor({"/usr/bin/env", "HOME=" + folder.string(), "XDG_CACHE_HOME=" + folder.string(),
-                       "XDG_STATE_HOME=" + folder.string(), "FORETOKEN_COMMAND=" + server,
-                       "FORETOKEN_RESULT=" + result_file, nvim, "--headless", "--clean", "-u", "NONE", "-c",
+  ChildProcess editor({"/usr/bin/env", "HOME=" + folder.string(),
+                       "XDG_CACHE_HOME=" + folder.string(), "XDG_STATE_HOME=" + folder.string(),
+                       "FORETOKEN_COMMAND=" + server, "FORETOKEN_RESULT=" + result_file, nvim,
+                       "--headless", "--clean", "-u", "NONE", "-c",
                        "luafile " FORETOKEN_SOURCE_DIR "/tests/e2e/neovim_session.lua"});
   EXPECT_EQ(editor.wait(), 0) << "nvim did not end";
   std::ifstream file(result_file);

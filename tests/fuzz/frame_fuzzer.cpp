@@ -1,5 +1,5 @@
-// Raw bytes from a client to the whole server: frames, JSON, methods. The bytes go in in two pieces,
-// cut at a place the input chooses; the server runs on this thread with a fake completer.
+// Raw bytes from a client to the whole server: frames, JSON, methods. The bytes go in in two
+// pieces, cut at a place the input chooses; the server runs on this thread with a fake completer.
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -47,7 +47,8 @@ class QueueLoop : public Loop {
 class CheckingSink : public Sink {
  public:
   void send(Outgoing message) override {
-    if (!message.body.starts_with("{\"jsonrpc\":\"2.0\",") || !is_valid_utf8(message.body)) std::abort();
+    if (!message.body.starts_with("{\"jsonrpc\":\"2.0\",") || !is_valid_utf8(message.body))
+      std::abort();
   }
 };
 
@@ -73,16 +74,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   setup.is_alive = [](int64_t id) { return id % 2 == 0; };
   Server server(loop, std::make_shared<CheckingSink>(), source, log, setup);
   if ((data[0] & 0x80) != 0) {  // a session that has begun, so that short inputs get further
-    server.receive(R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"workspace":{"configuration":true}}}})");
-    server.receive(R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"é😀\r\nint x"}}})");
+    server.receive(
+        R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"workspace":{"configuration":true}}}})");
+    server.receive(
+        R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///a","text":"é😀\r\nint x"}}})");
     loop->run();
   }
   FrameReader reader({.body = 1u << 20});
   const auto take = [&](Frame frame) {
     switch (frame.kind) {
-      case Frame::Kind::message: server.receive(frame.text); break;
-      case Frame::Kind::skipped: server.refuse(frame.text); break;
-      case Frame::Kind::fatal: server.client_gone(frame.text); break;
+      case Frame::Kind::message:
+        server.receive(frame.text);
+        break;
+      case Frame::Kind::skipped:
+        server.refuse(frame.text);
+        break;
+      case Frame::Kind::fatal:
+        server.client_gone(frame.text);
+        break;
     }
     loop->run();
   };

@@ -65,10 +65,12 @@ class Replay {
         return answer;
       }());
       ++sessions;
-      // The stand-in server chose its encoding by a rule of its own: the positions that follow are in it.
+      // The stand-in server chose its encoding by a rule of its own: the positions that follow are
+      // in it.
       json options = message["params"].value("initializationOptions", json());
       if (!options.is_object()) options = json::object();
-      options["positionEncoding"] = lines_[i + 1].message["result"]["capabilities"]["positionEncoding"];
+      options["positionEncoding"] =
+          lines_[i + 1].message["result"]["capabilities"]["positionEncoding"];
       message["params"]["initializationOptions"] = options;
     }
     if (method == "textDocument/didOpen") {
@@ -85,7 +87,8 @@ class Replay {
     if (method == "textDocument/inlineCompletion") check(message);
     if (method == "shutdown" || method == "workspace/executeCommand") {
       const auto answer = client_->answer_to(message["id"]);
-      // The recorded clients accepted the stand-in's own command; ours is another, which is refused.
+      // The recorded clients accepted the stand-in's own command; ours is another, which is
+      // refused.
       ASSERT_TRUE(answer) << method;
       if (method == "shutdown") {
         EXPECT_EQ((*answer)["result"], nullptr);
@@ -96,7 +99,8 @@ class Replay {
     }
   }
 
-  /// The rules of every client at once: one line, around the cursor, begins with what is typed, adds.
+  /// The rules of every client at once: one line, around the cursor, begins with what is typed,
+  /// adds.
   void check(const json& request) {
     const auto answer = client_->answer_to(request["id"]);
     ASSERT_TRUE(answer);

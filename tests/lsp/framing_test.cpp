@@ -11,7 +11,9 @@ namespace {
 std::string shown(const std::vector<Frame>& frames) {
   std::string out;
   for (const Frame& frame : frames) {
-    const char* kind = frame.kind == Frame::Kind::message ? "M" : frame.kind == Frame::Kind::skipped ? "S" : "F";
+    const char* kind = frame.kind == Frame::Kind::message   ? "M"
+                       : frame.kind == Frame::Kind::skipped ? "S"
+                                                            : "F";
     out += std::string(kind) + (frame.kind == Frame::Kind::message ? "(" + frame.text + ")" : "");
   }
   return out;
@@ -43,14 +45,17 @@ std::vector<Case> cases() {
       {"many blanks", "Content-Length \t:  \t2 \t\r\n\r\n{}", "M({})"},
       {"leading zeros", "Content-Length: 0002\r\n\r\n{}", "M({})"},
       {"type first", "Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n" + ok, "M({})"},
-      {"type second", "Content-Length: 2\r\nContent-Type: application/vscode-jsonrpc; charset=utf8\r\n\r\n{}", "M({})"},
+      {"type second",
+       "Content-Length: 2\r\nContent-Type: application/vscode-jsonrpc; charset=utf8\r\n\r\n{}",
+       "M({})"},
       {"type quoted", "Content-Type: a/b; charset=\"UTF-8\"; x=y\r\n" + ok, "M({})"},
       {"type without charset", "Content-Type: application/json\r\n" + ok, "M({})"},
       {"bare LF", "Content-Length: 2\n\n{}", "M({})"},
       {"mixed line ends", "Content-Length: 2\r\n\n{}", "M({})"},
       {"empty body", "Content-Length: 0\r\n\r\n" + ok, "M()M({})"},
       {"other charset", "Content-Type: a/b; charset=latin1\r\n" + ok + ok, "SM({})"},
-      {"too long, then fine", "Content-Length: 2000\r\n\r\n" + std::string(2000, 'x') + ok, "SM({})"},
+      {"too long, then fine", "Content-Length: 2000\r\n\r\n" + std::string(2000, 'x') + ok,
+       "SM({})"},
       {"too long, never sent", "Content-Length: 2147483648\r\n\r\n", "S"},
       {"absent length", "\r\n" + ok, "F"},
       {"type alone", "Content-Type: a/b\r\n\r\n{}", "F"},
@@ -87,7 +92,8 @@ TEST(Framing, FaultTable) {
   limits.body = 1000;
   for (const Case& c : cases()) {
     for (const size_t step : {size_t{1}, size_t{2}, size_t{3}, size_t{7}, c.bytes.size()}) {
-      EXPECT_EQ(shown(read(c.bytes, step, limits)), c.frames) << c.name << ", " << step << " bytes at a time";
+      EXPECT_EQ(shown(read(c.bytes, step, limits)), c.frames)
+          << c.name << ", " << step << " bytes at a time";
     }
   }
 }

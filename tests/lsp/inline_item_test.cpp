@@ -25,7 +25,8 @@ std::string item_at(std::string marked, CompletionAnswer answer,
   if (!item) return "nothing";
   EXPECT_EQ(item->range.start.line, item->range.end.line);
   return item->text + " @ " + std::to_string(item->range.start.line) + ":" +
-         std::to_string(item->range.start.character) + "-" + std::to_string(item->range.end.character);
+         std::to_string(item->range.start.character) + "-" +
+         std::to_string(item->range.end.character);
 }
 
 CompletionAnswer answer(std::string text, size_t left = 0, size_t right = 0) {
@@ -79,9 +80,9 @@ TEST(InlineItem, NothingWhereNothingChanges) {
 }
 
 TEST(InlineItem, NothingForAnAnswerThatDoesNotFit) {
-  EXPECT_EQ(item_at("a\nb^\nc", answer("x", 2)), "nothing");      // starts on the line before
-  EXPECT_EQ(item_at("a\nb^\nc", answer("x", 0, 1)), "nothing");   // takes the line end
-  EXPECT_EQ(item_at("é^", answer("x", 1)), "nothing");            // cuts a character
+  EXPECT_EQ(item_at("a\nb^\nc", answer("x", 2)), "nothing");     // starts on the line before
+  EXPECT_EQ(item_at("a\nb^\nc", answer("x", 0, 1)), "nothing");  // takes the line end
+  EXPECT_EQ(item_at("é^", answer("x", 1)), "nothing");           // cuts a character
   EXPECT_EQ(item_at("a^", answer("x", 0, 1000)), "nothing");
 }
 
@@ -89,22 +90,27 @@ TEST(InlineItem, SelectedSuggestionIsKept) {
   const SelectedCompletion print{{{0, 0}, {0, 2}}, "println"};
   EXPECT_EQ(item_at("pr^", answer("(x)"), print), "println(x) @ 0:0-2");
   EXPECT_EQ(item_at("pr^)", answer("(x))", 0, 1), print), "println(x) @ 0:0-2");  // the ) stays
-  EXPECT_EQ(item_at("pr^)", answer("(x", 0, 1), print), "nothing");               // would lose the )
+  EXPECT_EQ(item_at("pr^)", answer("(x", 0, 1), print), "nothing");  // would lose the )
   EXPECT_EQ(item_at("pr^", answer(""), print), "nothing");
   EXPECT_EQ(item_at("pr^", answer("x", 2), print), "nothing");  // would change the suggestion
   EXPECT_EQ(item_at("a\npr^", answer("(x)"), print), "no question");
-  EXPECT_EQ(item_at("pr^", answer("(x)"), SelectedCompletion{{{0, 2}, {0, 0}}, "y"}), "no question");
-  EXPECT_EQ(item_at("  pr^", answer("\n}"), SelectedCompletion{{{0, 2}, {0, 4}}, "do {\n  x;"}), "do {\n  x;\n} @ 0:2-4");
+  EXPECT_EQ(item_at("pr^", answer("(x)"), SelectedCompletion{{{0, 2}, {0, 0}}, "y"}),
+            "no question");
+  EXPECT_EQ(item_at("  pr^", answer("\n}"), SelectedCompletion{{{0, 2}, {0, 4}}, "do {\n  x;"}),
+            "do {\n  x;\n} @ 0:2-4");
 }
 
 TEST(InlineItem, ASelectionOfPresentTextIsNoSuggestion) {
-  EXPECT_EQ(item_at("some^ text", answer("x"), SelectedCompletion{{{0, 0}, {0, 9}}, "some text"}), "somex @ 0:0-4");
-  EXPECT_EQ(item_at("a\nb^", answer("x"), SelectedCompletion{{{0, 0}, {1, 1}}, "a\nb"}), "bx @ 1:0-1");
+  EXPECT_EQ(item_at("some^ text", answer("x"), SelectedCompletion{{{0, 0}, {0, 9}}, "some text"}),
+            "somex @ 0:0-4");
+  EXPECT_EQ(item_at("a\nb^", answer("x"), SelectedCompletion{{{0, 0}, {1, 1}}, "a\nb"}),
+            "bx @ 1:0-1");
 }
 
 TEST(InlineItem, AlwaysAroundTheCursorOnOneLine) {
   std::mt19937 random(7);
-  const std::vector<std::string> pieces = {"a", " ", "\t", "é", "😀", "\n", "\r\n", "\r", "(", "word", std::string(150, 'x')};
+  const std::vector<std::string> pieces = {
+      "a", " ", "\t", "é", "😀", "\n", "\r\n", "\r", "(", "word", std::string(150, 'x')};
   const auto pick = [&](size_t n) { return static_cast<size_t>(random() % n); };
   for (int round = 0; round < 20'000; ++round) {
     std::string text, added;
@@ -115,7 +121,8 @@ TEST(InlineItem, AlwaysAroundTheCursorOnOneLine) {
     const Position at{static_cast<uint32_t>(pick(5)), static_cast<uint32_t>(pick(200))};
     std::optional<SelectedCompletion> selected;
     if (pick(3) == 0) {
-      selected = SelectedCompletion{{{at.line, at.character - static_cast<uint32_t>(pick(at.character + 1))}, at}, added};
+      selected = SelectedCompletion{
+          {{at.line, at.character - static_cast<uint32_t>(pick(at.character + 1))}, at}, added};
     }
     const auto question = make_question(document, at, selected, encoding);
     if (!question) continue;
@@ -125,11 +132,14 @@ TEST(InlineItem, AlwaysAroundTheCursorOnOneLine) {
     const auto item = make_item(*question, a, encoding);
     if (!item) continue;
     const size_t cursor = offset_of(document->text(), document->lines(), at, encoding);
-    const size_t start = offset_of(document->text(), document->lines(), item->range.start, encoding);
+    const size_t start =
+        offset_of(document->text(), document->lines(), item->range.start, encoding);
     const size_t end = offset_of(document->text(), document->lines(), item->range.end, encoding);
     ASSERT_TRUE(start <= cursor && cursor <= end) << "round " << round;
-    ASSERT_EQ(document->lines().line_of(start), document->lines().line_of(end)) << "round " << round;
-    ASSERT_TRUE(is_valid_utf8(item->text) && item->text.find('\r') == std::string::npos) << "round " << round;
+    ASSERT_EQ(document->lines().line_of(start), document->lines().line_of(end))
+        << "round " << round;
+    ASSERT_TRUE(is_valid_utf8(item->text) && item->text.find('\r') == std::string::npos)
+        << "round " << round;
     if (selected) {
       ASSERT_TRUE(item->range == selected->range && item->text.starts_with(to_lf(selected->text)));
     }

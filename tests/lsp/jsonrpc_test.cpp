@@ -13,9 +13,11 @@ using nlohmann::json;
 
 /// "request 1 m", "notification m", "response a", "-32600 1"
 std::string shown(const Message& message) {
-  if (const auto* r = std::get_if<Request>(&message)) return "request " + r->id.json + " " + r->method;
+  if (const auto* r = std::get_if<Request>(&message))
+    return "request " + r->id.json + " " + r->method;
   if (const auto* n = std::get_if<Notification>(&message)) return "notification " + n->method;
-  if (const auto* r = std::get_if<Response>(&message)) return "response " + r->id + (r->error ? " error" : "");
+  if (const auto* r = std::get_if<Response>(&message))
+    return "response " + r->id + (r->error ? " error" : "");
   const auto& m = std::get<Malformed>(message);
   return std::to_string(static_cast<int>(m.code)) + " " + (m.id ? m.id->json : "null");
 }
@@ -34,7 +36,8 @@ TEST(JsonRpc, Envelopes) {
       {"{" + v + R"("id":1,"method":"m"})", "request 1 m"},
       {"{" + v + R"("id":0,"method":"m","params":{}})", "request 0 m"},
       {"{" + v + R"("id":-7,"method":"m","params":[]})", "request -7 m"},
-      {"{" + v + R"("id":9223372036854775807,"method":"m","params":null})", "request 9223372036854775807 m"},
+      {"{" + v + R"("id":9223372036854775807,"method":"m","params":null})",
+       "request 9223372036854775807 m"},
       {"{" + v + R"("id":"1","method":"m"})", "request \"1\" m"},
       {"{" + v + R"("id":"é\n","method":"m"})", "request \"é\\n\" m"},
       {"{" + v + R"("id":"","method":"m"})", "request \"\" m"},
@@ -89,17 +92,23 @@ TEST(JsonRpc, Envelopes) {
       {nested(200'000, "[", "]"), "-32700 null"},
       {nested(200'000, "[", ""), "-32700 null"},
       {nested(200'000, "{\"a\":", "}"), "-32700 null"},
-      {"{" + v + R"("id":1,"method":"m","params":)" + nested(200'000, "[", "]") + "}", "-32700 null"},
-      {"{" + v + R"("id":1,"method":"m","params":{"a":)" + nested(200, "[", "]") + "}}", "request 1 m"},
-      {"{" + v + R"("id":1,"method":"[[[)" + std::string(1000, '[') + "\"}", "request 1 [[[" + std::string(1000, '[')},
+      {"{" + v + R"("id":1,"method":"m","params":)" + nested(200'000, "[", "]") + "}",
+       "-32700 null"},
+      {"{" + v + R"("id":1,"method":"m","params":{"a":)" + nested(200, "[", "]") + "}}",
+       "request 1 m"},
+      {"{" + v + R"("id":1,"method":"[[[)" + std::string(1000, '[') + "\"}",
+       "request 1 [[[" + std::string(1000, '[')},
       {"{" + v + R"("id":1,"method":"\"[\\"})", "request 1 \"[\\"},
   };
-  for (const auto& [body, expected] : cases) EXPECT_EQ(shown(parse_message(body)), expected) << body.substr(0, 100);
-  EXPECT_EQ(shown(parse_message("{" + v + R"("id":1,"method":"a\u0000b"})")), std::string("request 1 a\0b", 13));
+  for (const auto& [body, expected] : cases)
+    EXPECT_EQ(shown(parse_message(body)), expected) << body.substr(0, 100);
+  EXPECT_EQ(shown(parse_message("{" + v + R"("id":1,"method":"a\u0000b"})")),
+            std::string("request 1 a\0b", 13));
 }
 
 TEST(JsonRpc, FaultsDoNotQuoteTheMessage) {
-  const Message message = parse_message(R"({"jsonrpc":"2.0","params":{"text":"secret source" oops})");
+  const Message message =
+      parse_message(R"({"jsonrpc":"2.0","params":{"text":"secret source" oops})");
   EXPECT_EQ(std::get<Malformed>(message).what.find("secret"), std::string::npos);
 }
 
@@ -129,7 +138,8 @@ TEST(JsonRpc, AReplyAnswersOnce) {
     std::move(first).null();
   }
   ASSERT_EQ(sink->sent.size(), 4u);
-  EXPECT_EQ(json::parse(sink->sent[2].body), (json{{"jsonrpc", "2.0"}, {"id", 2}, {"result", nullptr}}));
+  EXPECT_EQ(json::parse(sink->sent[2].body),
+            (json{{"jsonrpc", "2.0"}, {"id", 2}, {"result", nullptr}}));
   EXPECT_EQ(json::parse(sink->sent[3].body)["id"], 1);
   static_assert(!std::is_copy_constructible_v<Reply> && !std::is_copy_assignable_v<Reply>);
 }
@@ -140,7 +150,8 @@ TEST(JsonRpc, OutputIsValidWhateverGoesIn) {
   sink->send(notification("m\xff", {"{}"}));
   sink->send(request("\xc3", "m", {"{}"}));
   sink->send(error_without_id(ErrorCode::parse_error, "\xed\xa0\x80"));
-  for (const Outgoing& message : sink->sent) EXPECT_TRUE(json::accept(message.body)) << message.body;
+  for (const Outgoing& message : sink->sent)
+    EXPECT_TRUE(json::accept(message.body)) << message.body;
 }
 
 TEST(JsonRpc, AnAnswerOnATopicKnowsItsSmallForm) {

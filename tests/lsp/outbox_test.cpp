@@ -30,7 +30,8 @@ TEST(Outbox, NewerAnswerShrinksTheWaitingOne) {
   outbox.push({"answer 2 about x", false, "x", "null 2"});
   outbox.push({"answer 3 about x", false, "x", "null 3"});
   EXPECT_EQ(outbox.shrunk(), 2u);
-  EXPECT_EQ(take_all(outbox), (std::vector<std::string>{"null 1", "answer 1 about y", "null 2", "answer 3 about x"}));
+  EXPECT_EQ(take_all(outbox),
+            (std::vector<std::string>{"null 1", "answer 1 about y", "null 2", "answer 3 about x"}));
 }
 
 TEST(Outbox, AnAnswerOnItsWayIsLeftAlone) {
@@ -84,7 +85,8 @@ TEST(Outbox, AClientThatDoesNotReadCostsLittle) {
   Outbox outbox;
   const std::string item(4000, 'x');
   for (int i = 0; i < 3000; ++i) {
-    outbox.push({item, false, "document " + std::to_string(i % 5), "{\"id\":" + std::to_string(i) + "}"});
+    outbox.push(
+        {item, false, "document " + std::to_string(i % 5), "{\"id\":" + std::to_string(i) + "}"});
     outbox.push({std::string(300, 'p'), true});
   }
   EXPECT_LT(outbox.bytes(), 2u << 20);

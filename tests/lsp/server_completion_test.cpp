@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 const json kNothing = {{"items", json::array()}};
 constexpr const char* kUri = "file:///project/t.c";
 
-int code(const json& response) { return response.contains("error") ? response["error"]["code"].get<int>() : 0; }
+int code(const json& response) {
+  return response.contains("error") ? response["error"]["code"].get<int>() : 0;
+}
 
 class CompletionTest : public testing::Test {
  protected:
@@ -35,7 +37,8 @@ TEST_F(CompletionTest, AnswersWithOneItem) {
   const json response = client_.complete(kUri, 0, 4);
   const json& item = response["result"]["items"][0];
   EXPECT_EQ(item["insertText"], "int completed");
-  EXPECT_EQ(item["range"], json::parse(R"({"start":{"line":0,"character":0},"end":{"line":0,"character":4}})"));
+  EXPECT_EQ(item["range"],
+            json::parse(R"({"start":{"line":0,"character":0},"end":{"line":0,"character":4}})"));
   EXPECT_EQ(item["command"]["command"], "foretoken.didAcceptCompletionItem");
   EXPECT_TRUE(item["command"]["title"].is_string() && item["command"]["arguments"][0].is_string());
   EXPECT_FALSE(item.contains("filterText"));
@@ -43,14 +46,19 @@ TEST_F(CompletionTest, AnswersWithOneItem) {
 }
 
 TEST_F(CompletionTest, EveryItemHasItsOwnId) {
-  const auto id = [&] { return client_.complete(kUri, 0, 4)["result"]["items"][0]["command"]["arguments"][0]; };
+  const auto id = [&] {
+    return client_.complete(kUri, 0, 4)["result"]["items"][0]["command"]["arguments"][0];
+  };
   EXPECT_NE(id(), id());
 }
 
 TEST_F(CompletionTest, TheQuerySaysWhatIsAsked) {
-  client_.notify("workspace/didChangeWorkspaceFolders",
-                 {{"event", {{"added", {{{"uri", "file:///project"}, {"name", "p"}}}}, {"removed", json::array()}}}});
-  client_.notify("workspace/didChangeConfiguration", {{"settings", {{"foretoken", {{"mode", "word"}, {"maxTokens", 5}}}}}});
+  client_.notify(
+      "workspace/didChangeWorkspaceFolders",
+      {{"event",
+        {{"added", {{{"uri", "file:///project"}, {"name", "p"}}}}, {"removed", json::array()}}}});
+  client_.notify("workspace/didChangeConfiguration",
+                 {{"settings", {{"foretoken", {{"mode", "word"}, {"maxTokens", 5}}}}}});
   client_.open("file:///project/src/a%20b.c", "é\r\nx");
   client_.complete("file:///project/src/a%20b.c", 1, 1);
   const CompletionQuery query = client_.completer->queries().back();
@@ -84,7 +92,8 @@ TEST_F(CompletionTest, TheNewestRequestOfADocumentWins) {
   client_.settle();
   EXPECT_EQ((*client_.answer_to(second))["result"]["items"].size(), 1u);
   EXPECT_EQ((*client_.answer_to(other))["result"]["items"].size(), 1u);
-  EXPECT_TRUE(client_.completer->cancelled().empty());  // the engine itself lets the newer take over
+  EXPECT_TRUE(
+      client_.completer->cancelled().empty());  // the engine itself lets the newer take over
   EXPECT_EQ(status()["superseded"], 1);
 }
 
@@ -114,7 +123,8 @@ TEST_F(CompletionTest, CancelledByTheClient) {
 
 TEST_F(CompletionTest, IdsOfEitherKind) {
   client_.completer->close_gate();
-  const json params = {{"textDocument", {{"uri", kUri}}}, {"position", {{"line", 0}, {"character", 4}}}};
+  const json params = {{"textDocument", {{"uri", kUri}}},
+                       {"position", {{"line", 0}, {"character", 4}}}};
   client_.send_with_id("1", "textDocument/inlineCompletion", params);
   client_.send_with_id("1", "foretoken/status", nullptr);  // still in use
   EXPECT_EQ(code(*client_.answer_to("1")), -32600);
@@ -150,22 +160,35 @@ TEST_F(CompletionTest, AClosedDocumentsRequestIsAnswered) {
 }
 
 TEST_F(CompletionTest, OutOfSyncUntilTheWholeTextComes) {
-  const json unfit = {{{"range", {{"start", {{"line", 90}, {"character", 0}}}, {"end", {{"line", 91}, {"character", 0}}}}}, {"text", "x"}}};
+  const json unfit = {
+      {{"range",
+        {{"start", {{"line", 90}, {"character", 0}}}, {"end", {{"line", 91}, {"character", 0}}}}},
+       {"text", "x"}}};
   const std::vector<std::function<void()>> faults = {
       [&] { client_.change(kUri, 2, unfit); },
-      [&] { client_.change(kUri, 2, {{{"text", 5}}}); },  // an edit nobody can read
-      [&] { client_.change(kUri, 2, {{{"range", "x"}, {"text", ""}}}); },
+      [&] {
+        client_.change(kUri, 2, {{{"text", 5}}});
+      },  // an edit nobody can read
+      [&] {
+        client_.change(kUri, 2, {{{"range", "x"}, {"text", ""}}});
+      },
   };
   const std::vector<std::function<void()>> cures = {
-      [&] { client_.change(kUri, 3, {{{"text", "int "}}}); },
+      [&] {
+        client_.change(kUri, 3, {{{"text", "int "}}});
+      },
       [&] { client_.open(kUri, "int "); },
-      [&] { client_.notify("textDocument/didSave", {{"textDocument", {{"uri", kUri}}}, {"text", "int "}}); },
+      [&] {
+        client_.notify("textDocument/didSave",
+                       {{"textDocument", {{"uri", kUri}}}, {"text", "int "}});
+      },
   };
   for (const auto& fault : faults) {
     for (const auto& cure : cures) {
       fault();
       EXPECT_EQ(client_.complete(kUri, 0, 4)["result"], kNothing);
-      EXPECT_EQ(client_.request("foretoken/documentHash", {{"uri", kUri}})["result"]["in_sync"], false);
+      EXPECT_EQ(client_.request("foretoken/documentHash", {{"uri", kUri}})["result"]["in_sync"],
+                false);
       client_.notify("textDocument/didSave", {{"textDocument", {{"uri", kUri}}}});  // says nothing
       EXPECT_EQ(client_.complete(kUri, 0, 4)["result"], kNothing);
       cure();
@@ -178,18 +201,24 @@ TEST_F(CompletionTest, OutOfSyncUntilTheWholeTextComes) {
 
 TEST_F(CompletionTest, SelectedSuggestion) {
   const auto ask = [&](const json& selected) {
-    return client_.request("textDocument/inlineCompletion",
-                           {{"textDocument", {{"uri", kUri}}}, {"position", {{"line", 0}, {"character", 4}}},
-                            {"context", {{"triggerKind", 1}, {"selectedCompletionInfo", selected}}}})["result"]["items"];
+    return client_.request(
+        "textDocument/inlineCompletion",
+        {{"textDocument", {{"uri", kUri}}},
+         {"position", {{"line", 0}, {"character", 4}}},
+         {"context",
+          {{"triggerKind", 1}, {"selectedCompletionInfo", selected}}}})["result"]["items"];
   };
-  const json here = json::parse(R"({"start":{"line":0,"character":0},"end":{"line":0,"character":4}})");
-  const json elsewhere = json::parse(R"({"start":{"line":5,"character":0},"end":{"line":6,"character":0}})");
+  const json here =
+      json::parse(R"({"start":{"line":0,"character":0},"end":{"line":0,"character":4}})");
+  const json elsewhere =
+      json::parse(R"({"start":{"line":5,"character":0},"end":{"line":6,"character":0}})");
   const json items = ask({{"range", here}, {"text", "integer"}});
   EXPECT_EQ(items[0]["insertText"], "integercompleted");
   EXPECT_EQ(items[0]["range"], here);
   EXPECT_EQ(client_.completer->queries().back().document->text(), "integer");
   EXPECT_EQ(ask({{"range", elsewhere}, {"text", "integer"}}), json::array());
-  EXPECT_EQ(ask({{"range", elsewhere}, {"text", ""}})[0]["insertText"], "int completed");  // an empty selection
+  EXPECT_EQ(ask({{"range", elsewhere}, {"text", ""}})[0]["insertText"],
+            "int completed");  // an empty selection
 }
 
 class FilesTest : public CompletionTest {
@@ -198,8 +227,10 @@ class FilesTest : public CompletionTest {
     CompletionTest::SetUp();
     fs::create_directories(root_ / "inside");
     fs::create_directories(root_ / "outside");
-    client_.notify("workspace/didChangeWorkspaceFolders",
-                   {{"event", {{"added", {{{"uri", uri_of_path((root_ / "inside").string())}, {"name", "p"}}}}}}});
+    client_.notify(
+        "workspace/didChangeWorkspaceFolders",
+        {{"event",
+          {{"added", {{{"uri", uri_of_path((root_ / "inside").string())}, {"name", "p"}}}}}}});
   }
   void TearDown() override { fs::remove_all(root_); }
 
@@ -208,11 +239,14 @@ class FilesTest : public CompletionTest {
   std::string read(const std::string& uri) {
     const uint64_t before = client_.completer->started();
     client_.complete(uri, 0, 0);
-    return client_.completer->started() == before ? "-" : client_.completer->queries().back().document->text();
+    return client_.completer->started() == before
+               ? "-"
+               : client_.completer->queries().back().document->text();
   }
   std::string uri(const char* name) { return uri_of_path((root_ / name).string()); }
 
-  const fs::path root_ = fs::canonical(fs::temp_directory_path()) / ("front_files_" + std::to_string(::getpid()));
+  const fs::path root_ =
+      fs::canonical(fs::temp_directory_path()) / ("front_files_" + std::to_string(::getpid()));
 };
 
 TEST_F(FilesTest, NeverOpenedFilesAreReadFromTheWorkspaceOnly) {
@@ -231,12 +265,14 @@ TEST_F(FilesTest, NeverOpenedFilesAreReadFromTheWorkspaceOnly) {
   EXPECT_EQ(read(uri("inside/link_in.c")), "inside");
   EXPECT_EQ(read(uri("outside/door/a b.c")), "inside");  // the same file by another name
   EXPECT_EQ(read(uri("inside/full.c")).size(), 4u << 20);
-  for (const char* name : {"outside/b.c", "inside/link_out.c", "inside/big.c", "inside/latin.c", "inside/loop.c",
-                           "inside/fifo.c", "inside", "inside/../outside/b.c", "inside/missing.c"}) {
+  for (const char* name :
+       {"outside/b.c", "inside/link_out.c", "inside/big.c", "inside/latin.c", "inside/loop.c",
+        "inside/fifo.c", "inside", "inside/../outside/b.c", "inside/missing.c"}) {
     EXPECT_EQ(read(uri(name)), "-") << name;
   }
-  for (const char* odd : {"untitled:a", "file://host/a", "file:///dev/zero", "file:///proc/self/environ", "http://x/a",
-                          "file:", "", "file:///%00", "file:///a%2"}) {
+  for (const char* odd :
+       {"untitled:a", "file://host/a", "file:///dev/zero", "file:///proc/self/environ",
+        "http://x/a", "file:", "", "file:///%00", "file:///a%2"}) {
     EXPECT_EQ(read(odd), "-") << odd;
   }
   client_.notify("workspace/didChangeWorkspaceFolders",
@@ -244,7 +280,8 @@ TEST_F(FilesTest, NeverOpenedFilesAreReadFromTheWorkspaceOnly) {
   EXPECT_EQ(read(uri("inside/a b.c")), "-");
 }
 
-/// A thousand requests and nine hundred cancels, before, during and after, of unknown and repeated ids.
+/// A thousand requests and nine hundred cancels, before, during and after, of unknown and repeated
+/// ids.
 TEST(Cancellation, EveryRequestIsAnsweredOnce) {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     std::mt19937_64 random(seed);
@@ -259,7 +296,8 @@ TEST(Cancellation, EveryRequestIsAnsweredOnce) {
       for (int i = 0; i < 1000; ++i) {
         if (random() % 8 == 0) client.completer->close_gate();
         if (random() % 8 == 0) client.completer->open_gate();
-        ids.push_back(client.send_complete("file:///" + std::to_string(random() % 5), 0, static_cast<int>(random() % 20)));
+        ids.push_back(client.send_complete("file:///" + std::to_string(random() % 5), 0,
+                                           static_cast<int>(random() % 20)));
         while (cancels < (i + 1) * 9 / 10) {
           ++cancels;
           const json any = random() % 10 == 0 ? json("unknown") : ids[random() % ids.size()];
@@ -274,15 +312,17 @@ TEST(Cancellation, EveryRequestIsAnsweredOnce) {
       for (const json& id : ids) {
         const auto answer = client.answer_to(id);
         ASSERT_TRUE(answer) << "seed " << seed;
-        const bool known = code(*answer) == -32800 || (code(*answer) == 0 && ((*answer)["result"].is_null() ||
-                           (*answer)["result"]["items"].size() == 1));
+        const bool known = code(*answer) == -32800 ||
+                           (code(*answer) == 0 && ((*answer)["result"].is_null() ||
+                                                   (*answer)["result"]["items"].size() == 1));
         ASSERT_TRUE(known) << *answer;
         EXPECT_FALSE(client.answer_to(id));
       }
       const json status = client.request("foretoken/status", nullptr)["result"];
       EXPECT_EQ(status["in_flight"], 0);
-      EXPECT_EQ(status["answered"].get<int>() + status["empty"].get<int>() + status["cancelled"].get<int>() +
-                    status["superseded"].get<int>(), 1000 * (round + 1));
+      EXPECT_EQ(status["answered"].get<int>() + status["empty"].get<int>() +
+                    status["cancelled"].get<int>() + status["superseded"].get<int>(),
+                1000 * (round + 1));
     }
     EXPECT_LT(::mallinfo2().uordblks, heap_before + (1u << 20));
   }

@@ -36,7 +36,8 @@ class DullText {
     return count;
   }
 
-  /// Clamps: past the last line to the end, past a line's end to it, inside a character to its start.
+  /// Clamps: past the last line to the end, past a line's end to it, inside a character to its
+  /// start.
   size_t offset(const Position& at, PositionEncoding encoding) const {
     size_t i = 0;
     for (uint32_t line = 0; line < at.line; ++line) {
@@ -67,7 +68,8 @@ class DullText {
 
  private:
   bool ends_line(size_t i) const {  // the last byte of a line end
-    return text_[i] == '\n' || (text_[i] == '\r' && (i + 1 == text_.size() || text_[i + 1] != '\n'));
+    return text_[i] == '\n' ||
+           (text_[i] == '\r' && (i + 1 == text_.size() || text_[i + 1] != '\n'));
   }
   size_t character_size(size_t i) const {
     const auto lead = static_cast<unsigned char>(text_[i]);
@@ -80,8 +82,9 @@ class DullText {
 class EditStorm {
  public:
   EditStorm(uint64_t seed, PositionEncoding encoding) : random_(seed), encoding_(encoding) {
-    client_.start({{"initializationOptions", {{"positionEncoding", name(encoding)}}},
-                   {"capabilities", {{"general", {{"positionEncodings", {"utf-8", "utf-16", "utf-32"}}}}}}});
+    client_.start(
+        {{"initializationOptions", {{"positionEncoding", name(encoding)}}},
+         {"capabilities", {{"general", {{"positionEncodings", {"utf-8", "utf-16", "utf-32"}}}}}}});
   }
 
   /// One notification about one document, then its hash.
@@ -109,7 +112,8 @@ class EditStorm {
       case 1:
         held = {};
         return client_.notify("textDocument/didClose", {{"textDocument", {{"uri", uri}}}});
-      default: return change(uri, held);
+      default:
+        return change(uri, held);
     }
   }
 
@@ -141,19 +145,24 @@ class EditStorm {
         continue;
       }
       const Range range = some_range(held.text);
-      changes.push_back({{"range", {{"start", {{"line", range.start.line}, {"character", range.start.character}}},
-                                    {"end", {{"line", range.end.line}, {"character", range.end.character}}}}},
-                         {"rangeLength", pick(50)},
-                         {"text", text}});
+      changes.push_back(
+          {{"range",
+            {{"start", {{"line", range.start.line}, {"character", range.start.character}}},
+             {"end", {{"line", range.end.line}, {"character", range.end.character}}}}},
+           {"rangeLength", pick(50)},
+           {"text", text}});
       if (held.in_sync) held.in_sync = held.text.replace(range, encoding_, text);
     }
     client_.change(uri, version(), changes);
   }
 
   Range some_range(const DullText& text) {
-    const auto line = [&] { return static_cast<uint32_t>(pick(text.lines() + (pick(20) == 0 ? 3 : 0))); };
+    const auto line = [&] {
+      return static_cast<uint32_t>(pick(text.lines() + (pick(20) == 0 ? 3 : 0)));
+    };
     const auto column = [&] {
-      return pick(15) == 0 ? static_cast<uint32_t>(1'000'000 + pick(4'000'000'000u)) : static_cast<uint32_t>(pick(12));
+      return pick(15) == 0 ? static_cast<uint32_t>(1'000'000 + pick(4'000'000'000u))
+                           : static_cast<uint32_t>(pick(12));
     };
     Range range{{line(), column()}, {line(), column()}};
     if (pick(30) == 0) range = {{0, 0}, {static_cast<uint32_t>(pick(3'000'000'000u)), 0}};
@@ -162,7 +171,8 @@ class EditStorm {
   }
 
   std::string some_text(size_t most) {
-    static const std::vector<std::string> kPieces = {"a", "b ", "é", "漢", "😀", "👩‍💻", "\n", "\r\n", "\r", "\t", "x = 1;"};
+    static const std::vector<std::string> kPieces = {
+        "a", "b ", "é", "漢", "😀", "👩‍💻", "\n", "\r\n", "\r", "\t", "x = 1;"};
     std::string out;
     for (size_t i = pick(most + 1); i > 0; --i) out += kPieces[pick(kPieces.size())];
     return out;
@@ -171,7 +181,8 @@ class EditStorm {
   int version() { return static_cast<int>(pick(100)); }  // skips, repeats, goes back
   uint64_t pick(uint64_t below) { return random_() % below; }
 
-  const std::vector<std::string> kUris = {"file:///a", "file:///%61", "untitled:b", "file:///c%20d"};
+  const std::vector<std::string> kUris = {"file:///a", "file:///%61", "untitled:b",
+                                          "file:///c%20d"};
   std::mt19937_64 random_;
   const PositionEncoding encoding_;
   LspClient client_;
@@ -180,7 +191,8 @@ class EditStorm {
 };
 
 TEST(Edits, EqualADullModelInAllEncodings) {
-  for (const auto encoding : {PositionEncoding::utf8, PositionEncoding::utf16, PositionEncoding::utf32}) {
+  for (const auto encoding :
+       {PositionEncoding::utf8, PositionEncoding::utf16, PositionEncoding::utf32}) {
     SCOPED_TRACE(std::string(name(encoding)) + ", seed 11");
     EditStorm storm(11, encoding);
     for (int step = 0; step < 17'000; ++step) {

@@ -11,20 +11,24 @@ namespace {
 using json = nlohmann::json;
 
 const std::vector<const char*> kRequests = {
-    "initialize", "textDocument/inlineCompletion", "workspace/executeCommand", "foretoken/documentHash",
-    "foretoken/memory", "foretoken/status", "textDocument/didFocus", "textDocument/didShowCompletion",
-    "textDocument/didPartiallyAcceptCompletion", "textDocument/didShowInlineEdit", "textDocument/copilotInlineEdit",
-    "textDocument/copilotPanelCompletion", "getCompletions", "getCompletionsCycling", "signIn", "signInInitiate",
-    "signInConfirm", "signOut", "checkStatus", "checkFileStatus", "getVersion", "setEditorInfo", "notifyShown",
-    "notifyAccepted", "notifyRejected", "textDocument/hover", "$/unknown",
+    "initialize", "textDocument/inlineCompletion", "workspace/executeCommand",
+    "foretoken/documentHash", "foretoken/memory", "foretoken/status", "textDocument/didFocus",
+    "textDocument/didShowCompletion", "textDocument/didPartiallyAcceptCompletion",
+    "textDocument/didShowInlineEdit", "textDocument/copilotInlineEdit",
+    "textDocument/copilotPanelCompletion", "getCompletions", "getCompletionsCycling", "signIn",
+    "signInInitiate", "signInConfirm", "signOut", "checkStatus", "checkFileStatus", "getVersion",
+    "setEditorInfo", "notifyShown", "notifyAccepted", "notifyRejected", "textDocument/hover",
+    "$/unknown",
     // notifications sent as requests
     "initialized", "exit", "$/cancelRequest", "textDocument/didOpen", "textDocument/didChange"};
 const std::vector<const char*> kNotifications = {
-    "initialized", "$/cancelRequest", "$/setTrace", "textDocument/didOpen", "textDocument/didChange",
-    "textDocument/didClose", "textDocument/didSave", "textDocument/willSave", "workspace/didChangeConfiguration",
-    "workspace/didChangeWorkspaceFolders", "workspace/didChangeWatchedFiles", "workspace/executeCommand",
-    "textDocument/didFocus", "textDocument/didShowCompletion", "textDocument/didPartiallyAcceptCompletion",
-    "textDocument/didShowInlineEdit", "window/workDoneProgress/cancel", "$/unknown", "unknown",
+    "initialized", "$/cancelRequest", "$/setTrace", "textDocument/didOpen",
+    "textDocument/didChange", "textDocument/didClose", "textDocument/didSave",
+    "textDocument/willSave", "workspace/didChangeConfiguration",
+    "workspace/didChangeWorkspaceFolders", "workspace/didChangeWatchedFiles",
+    "workspace/executeCommand", "textDocument/didFocus", "textDocument/didShowCompletion",
+    "textDocument/didPartiallyAcceptCompletion", "textDocument/didShowInlineEdit",
+    "window/workDoneProgress/cancel", "$/unknown", "unknown",
     // requests sent as notifications
     "textDocument/inlineCompletion", "shutdown", "initialize", "foretoken/status"};
 
@@ -33,20 +37,52 @@ std::vector<json> odd_params() {
   const json whole = {
       {"textDocument", {{"uri", "file:///a"}, {"languageId", "c"}, {"version", 1}, {"text", "x"}}},
       {"position", {{"line", 0}, {"character", 0}}},
-      {"context", {{"triggerKind", 1}, {"selectedCompletionInfo", {{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 1}}}}}, {"text", "x"}}}}},
-      {"contentChanges", {{{"range", {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 1}}}}}, {"text", "y"}}}},
+      {"context",
+       {{"triggerKind", 1},
+        {"selectedCompletionInfo",
+         {{"range",
+           {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 1}}}}},
+          {"text", "x"}}}}},
+      {"contentChanges",
+       {{{"range",
+          {{"start", {{"line", 0}, {"character", 0}}}, {"end", {{"line", 0}, {"character", 1}}}}},
+         {"text", "y"}}}},
       {"event", {{"added", {{{"uri", "file:///w"}}}}, {"removed", {{{"uri", "file:///w"}}}}}},
       {"item", {{"command", {{"command", "c"}, {"arguments", {"i"}}}}}},
       {"settings", {{"foretoken", {{"enabled", true}, {"mode", "line"}, {"maxTokens", 4}}}}},
-      {"command", "foretoken.didAcceptCompletionItem"}, {"arguments", {"i"}},
-      {"id", 5}, {"uri", "file:///a"}, {"value", "off"}, {"processId", nullptr}, {"capabilities", json::object()},
-      {"workspaceFolders", {{{"uri", "file:///w"}, {"name", "w"}}}}, {"rootUri", "file:///w"}, {"rootPath", "/w"},
-      {"initializationOptions", {{"positionEncoding", "auto"}}}, {"clientInfo", {{"name", "n"}, {"version", "v"}}},
+      {"command", "foretoken.didAcceptCompletionItem"},
+      {"arguments", {"i"}},
+      {"id", 5},
+      {"uri", "file:///a"},
+      {"value", "off"},
+      {"processId", nullptr},
+      {"capabilities", json::object()},
+      {"workspaceFolders", {{{"uri", "file:///w"}, {"name", "w"}}}},
+      {"rootUri", "file:///w"},
+      {"rootPath", "/w"},
+      {"initializationOptions", {{"positionEncoding", "auto"}}},
+      {"clientInfo", {{"name", "n"}, {"version", "v"}}},
   };
   std::string nul("a\0b", 3);
-  const std::vector<json> odd = {nullptr, true, 0, -1, 1.5, 4294967296, 18446744073709551615u, -9223372036854775807 - 1,
-                                 1e308, "", "x", nul, "\xEF\xBF\xBD", std::string(5000, 'z'), json::array(),
-                                 json::array({nullptr}), json::array({json::array()}), json::object(), {{"uri", 5}}};
+  const std::vector<json> odd = {nullptr,
+                                 true,
+                                 0,
+                                 -1,
+                                 1.5,
+                                 4294967296,
+                                 18446744073709551615u,
+                                 -9223372036854775807 - 1,
+                                 1e308,
+                                 "",
+                                 "x",
+                                 nul,
+                                 "\xEF\xBF\xBD",
+                                 std::string(5000, 'z'),
+                                 json::array(),
+                                 json::array({nullptr}),
+                                 json::array({json::array()}),
+                                 json::object(),
+                                 {{"uri", 5}}};
   std::vector<json> out = {nullptr, json::array(), json::array({1}), json::object(), whole};
   const json flat = whole.flatten();
   std::set<std::string> places;
@@ -70,11 +106,20 @@ std::vector<json> odd_params() {
 
 /// Methods that look at no member of their params get every 19th: the odd shapes differ in members.
 size_t stride(std::string_view method) {
-  static const std::set<std::string_view> kReading = {
-      "initialize", "textDocument/inlineCompletion", "workspace/executeCommand", "foretoken/documentHash",
-      "$/cancelRequest", "$/setTrace", "textDocument/didOpen", "textDocument/didChange", "textDocument/didClose",
-      "textDocument/didSave", "workspace/didChangeConfiguration", "workspace/didChangeWorkspaceFolders",
-      "textDocument/didShowCompletion", "textDocument/didPartiallyAcceptCompletion"};
+  static const std::set<std::string_view> kReading = {"initialize",
+                                                      "textDocument/inlineCompletion",
+                                                      "workspace/executeCommand",
+                                                      "foretoken/documentHash",
+                                                      "$/cancelRequest",
+                                                      "$/setTrace",
+                                                      "textDocument/didOpen",
+                                                      "textDocument/didChange",
+                                                      "textDocument/didClose",
+                                                      "textDocument/didSave",
+                                                      "workspace/didChangeConfiguration",
+                                                      "workspace/didChangeWorkspaceFolders",
+                                                      "textDocument/didShowCompletion",
+                                                      "textDocument/didPartiallyAcceptCompletion"};
   return kReading.contains(method) ? 1 : 19;
 }
 
@@ -89,7 +134,8 @@ TEST(Hostile, EveryMethodWithEveryOddParameter) {
       const json& params = all[i];
       const json response = client.request(method, params);
       const int code = response.contains("error") ? response["error"]["code"].get<int>() : 0;
-      ASSERT_TRUE(code == 0 || code == -32602 || code == -32601 || code == -32600) << method << " " << response;
+      ASSERT_TRUE(code == 0 || code == -32602 || code == -32601 || code == -32600)
+          << method << " " << response;
     }
     EXPECT_EQ(client.unanswered(), 0u);
     EXPECT_FALSE(client.exit_code) << method;
@@ -112,8 +158,9 @@ TEST(Hostile, EveryMethodWithEveryOddParameter) {
 TEST(Hostile, WrongTypesAreNamed) {
   LspClient client;
   client.start();
-  const json response = client.request("textDocument/inlineCompletion",
-                                       {{"textDocument", {{"uri", 5}}}, {"position", json::object()}});
+  const json response =
+      client.request("textDocument/inlineCompletion",
+                     {{"textDocument", {{"uri", 5}}}, {"position", json::object()}});
   EXPECT_EQ(response["error"]["code"], -32602);
   EXPECT_EQ(response["error"]["message"], "textDocument.uri: expected a string");
 }
@@ -132,7 +179,8 @@ TEST(Hostile, BytesThatAreNoMessage) {
       {R"({"jsonrpc":"2.0","id":1,"method":"shut\ud800down"})", -32700},
       {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700},
       {std::string("{\"jsonrpc\":\"2.0\"\0}", 17), -32700},
-      {R"([{"jsonrpc":"2.0","id":1,"method":"shutdown"},{"jsonrpc":"2.0","id":2,"method":"shutdown"}])", -32600},
+      {R"([{"jsonrpc":"2.0","id":1,"method":"shutdown"},{"jsonrpc":"2.0","id":2,"method":"shutdown"}])",
+       -32600},
       {"[]", -32600},
       {R"({"jsonrpc":"2.0","id":null,"method":"shutdown"})", -32600},
       {R"({"jsonrpc":"2.0","id":1.5,"method":"shutdown"})", -32600},
@@ -150,10 +198,11 @@ TEST(Hostile, ResponsesNobodyAskedFor) {
   LspClient client;
   client.start({{"capabilities", {{"workspace", {{"configuration", true}}}}}});
   const size_t before = client.messages_out();
-  for (const char* body : {R"({"jsonrpc":"2.0","id":1,"result":null})", R"({"jsonrpc":"2.0","id":"x","error":{}})",
-                           R"({"jsonrpc":"2.0","id":"foretoken-1","result":{"a":1}})",
-                           R"({"jsonrpc":"2.0","id":"foretoken-1","result":[{"enabled":false}]})",
-                           R"({"jsonrpc":"2.0","id":"","result":[{"enabled":false}]})"}) {
+  for (const char* body :
+       {R"({"jsonrpc":"2.0","id":1,"result":null})", R"({"jsonrpc":"2.0","id":"x","error":{}})",
+        R"({"jsonrpc":"2.0","id":"foretoken-1","result":{"a":1}})",
+        R"({"jsonrpc":"2.0","id":"foretoken-1","result":[{"enabled":false}]})",
+        R"({"jsonrpc":"2.0","id":"","result":[{"enabled":false}]})"}) {
     client.raw(body);
   }
   EXPECT_EQ(client.messages_out(), before);

@@ -10,7 +10,9 @@ namespace {
 using json = nlohmann::json;
 using std::chrono::milliseconds;
 
-int code(const json& response) { return response.contains("error") ? response["error"]["code"].get<int>() : 0; }
+int code(const json& response) {
+  return response.contains("error") ? response["error"]["code"].get<int>() : 0;
+}
 
 TEST(Lifecycle, BeforeInitialize) {
   LspClient client;
@@ -131,7 +133,8 @@ TEST(Lifecycle, AProcessNeverSeenIsNotWatched) {
   client.loop->advance(std::chrono::hours(1));
   EXPECT_FALSE(client.exit_code);
   EXPECT_TRUE(process_alive(::getpid()) && process_alive(1));
-  for (const int64_t never : {int64_t{0}, int64_t{-1}, int64_t{1} << 40}) EXPECT_FALSE(process_alive(never));
+  for (const int64_t never : {int64_t{0}, int64_t{-1}, int64_t{1} << 40})
+    EXPECT_FALSE(process_alive(never));
 }
 
 TEST(Lifecycle, PositionEncoding) {
@@ -150,8 +153,9 @@ TEST(Lifecycle, PositionEncoding) {
                                          {json::array({"utf-7"}), "auto", "utf-16"},
                                          {nullptr, "auto", "utf-16"}}) {
     LspClient client;
-    const json result = client.start({{"initializationOptions", {{"positionEncoding", c.wish}}},
-                                      {"capabilities", {{"general", {{"positionEncodings", c.offered}}}}}});
+    const json result =
+        client.start({{"initializationOptions", {{"positionEncoding", c.wish}}},
+                      {"capabilities", {{"general", {{"positionEncodings", c.offered}}}}}});
     EXPECT_EQ(result["capabilities"]["positionEncoding"], c.chosen) << c.offered << " " << c.wish;
   }
 }
@@ -163,7 +167,8 @@ TEST(Lifecycle, UnknownMethods) {
     EXPECT_EQ(code(client.request(method, json::object())), -32601) << method;
     client.notify(method, json::object());
   }
-  for (const char* value : {"off", "messages", "verbose"}) client.notify("$/setTrace", {{"value", value}});
+  for (const char* value : {"off", "messages", "verbose"})
+    client.notify("$/setTrace", {{"value", value}});
   EXPECT_EQ(client.messages_out(), 1u + 4u);
 }
 
@@ -178,11 +183,18 @@ TEST(Lifecycle, RefusedFramesAreAnswered) {
 TEST(Settings, ArePulledAndPushed) {
   LspClient client;
   client.open("file:///a", "x");
-  client.start({{"capabilities", {{"workspace", {{"configuration", true}, {"didChangeConfiguration", {{"dynamicRegistration", true}}}}}}}});
+  client.start({{"capabilities",
+                 {{"workspace",
+                   {{"configuration", true},
+                    {"didChangeConfiguration", {{"dynamicRegistration", true}}}}}}}});
   client.open("file:///a", "x");
   const auto items = [&] { return client.complete("file:///a", 0, 1)["result"]["items"].size(); };
   const auto answer_pull = [&](const json& result) {
-    client.raw(json{{"jsonrpc", "2.0"}, {"id", client.sent_by_server("workspace/configuration").back()["id"]}, {"result", result}}.dump());
+    client.raw(json{
+        {"jsonrpc", "2.0"},
+        {"id", client.sent_by_server("workspace/configuration").back()["id"]},
+        {"result",
+         result}}.dump());
   };
   EXPECT_EQ(client.sent_by_server("client/registerCapability").size(), 1u);
   ASSERT_EQ(client.sent_by_server("workspace/configuration").size(), 1u);
@@ -190,19 +202,24 @@ TEST(Settings, ArePulledAndPushed) {
   const json first_pull = client.sent_by_server("workspace/configuration").back()["id"];
   answer_pull({{{"enabled", false}}});
   EXPECT_EQ(items(), 0u);
-  client.notify("workspace/didChangeConfiguration", {{"settings", {{"foretoken", {{"enabled", true}}}}}});
+  client.notify("workspace/didChangeConfiguration",
+                {{"settings", {{"foretoken", {{"enabled", true}}}}}});
   EXPECT_EQ(items(), 1u);
   EXPECT_EQ(client.sent_by_server("workspace/configuration").size(), 2u);
-  client.raw(json{{"jsonrpc", "2.0"}, {"id", first_pull}, {"result", {{{"enabled", false}}}}}.dump());  // too late
+  client.raw(json{{"jsonrpc", "2.0"}, {"id", first_pull}, {"result", {{{"enabled", false}}}}}
+                 .dump());  // too late
   EXPECT_EQ(items(), 1u);
-  for (const json& odd : {json(nullptr), json::array(), json::array({nullptr}), json("x"), json(5)}) {
+  for (const json& odd :
+       {json(nullptr), json::array(), json::array({nullptr}), json("x"), json(5)}) {
     client.notify("workspace/didChangeConfiguration", {{"settings", odd}});
     answer_pull(odd);
     EXPECT_EQ(items(), 1u) << odd;
   }
   client.notify("workspace/didChangeConfiguration", json::object());
-  client.raw(json{{"jsonrpc", "2.0"}, {"id", client.sent_by_server("workspace/configuration").back()["id"]},
-                  {"error", {{"code", -32601}, {"message", "no"}}}}.dump());
+  client.raw(json{{"jsonrpc", "2.0"},
+                  {"id", client.sent_by_server("workspace/configuration").back()["id"]},
+                  {"error", {{"code", -32601}, {"message", "no"}}}}
+                 .dump());
   EXPECT_EQ(items(), 1u);
 }
 
@@ -215,7 +232,9 @@ TEST(Settings, AreNotPulledFromAClientThatDoesNotAnswer) {
 
 TEST(Model, TheRootIsTheFirstFolder) {
   LspClient client;
-  client.start({{"workspaceFolders", {{{"uri", "file:///usr"}, {"name", "usr"}}, {{"uri", "file:///bin"}, {"name", "b"}}}}});
+  client.start(
+      {{"workspaceFolders",
+        {{{"uri", "file:///usr"}, {"name", "usr"}}, {{"uri", "file:///bin"}, {"name", "b"}}}}});
   EXPECT_EQ(client.source.root, "/usr");
 }
 
@@ -262,7 +281,10 @@ TEST(Model, FailureIsToldOnceInPlainWords) {
   EXPECT_EQ(client.complete("file:///a", 0, 1)["result"], (json{{"items", json::array()}}));
   const auto shown = client.sent_by_server("window/showMessage");
   ASSERT_EQ(shown.size(), 1u);
-  EXPECT_EQ(shown[0]["params"], (json{{"type", 1}, {"message", "Foretoken cannot complete code: model.gguf is not there; run `foretoken model pull`"}}));
+  EXPECT_EQ(shown[0]["params"], (json{{"type", 1},
+                                      {"message",
+                                       "Foretoken cannot complete code: model.gguf is not there; "
+                                       "run `foretoken model pull`"}}));
   EXPECT_EQ(client.request("foretoken/status", nullptr)["result"]["model"], "failed");
   EXPECT_TRUE(client.sent_by_server("didChangeStatus").empty());  // a plain client
 }
@@ -278,9 +300,12 @@ TEST(Model, NewsAfterTheEndIsIgnored) {
 
 TEST(Copilot, ItsClientsFindWhatTheyExpect) {
   LspClient client;
-  client.start({{"initializationOptions", {{"editorInfo", {{"name", "Neovim"}, {"version", "0.10"}}},
-                                           {"editorPluginInfo", {{"name", "plugin"}, {"version", "1"}}}}}});
-  const auto result = [&](const char* method) { return client.request(method, json::object())["result"]; };
+  client.start({{"initializationOptions",
+                 {{"editorInfo", {{"name", "Neovim"}, {"version", "0.10"}}},
+                  {"editorPluginInfo", {{"name", "plugin"}, {"version", "1"}}}}}});
+  const auto result = [&](const char* method) {
+    return client.request(method, json::object())["result"];
+  };
   EXPECT_EQ(result("checkStatus"), (json{{"status", "OK"}, {"user", "local"}}));
   EXPECT_EQ(result("signIn"), (json{{"status", "AlreadySignedIn"}, {"user", "local"}}));
   EXPECT_EQ(result("signInInitiate")["status"], "AlreadySignedIn");
@@ -302,17 +327,21 @@ TEST(Copilot, ItsClientsFindWhatTheyExpect) {
 TEST(Copilot, EventsAreCounted) {
   LspClient client;
   client.start();
-  const json item = {{"command", {{"command", "foretoken.didAcceptCompletionItem"}, {"arguments", {"completion-1"}}}}};
+  const json item = {
+      {"command",
+       {{"command", "foretoken.didAcceptCompletionItem"}, {"arguments", {"completion-1"}}}}};
   client.notify("textDocument/didFocus", json::object());
   client.notify("textDocument/didShowCompletion", {{"item", item}});
-  client.notify("textDocument/didPartiallyAcceptCompletion", {{"item", item}, {"acceptedLength", 3}});
+  client.notify("textDocument/didPartiallyAcceptCompletion",
+                {{"item", item}, {"acceptedLength", 3}});
   json accept = item["command"];
   EXPECT_EQ(client.request("workspace/executeCommand", accept)["result"], nullptr);
   accept["title"] = "again";
   client.notify("workspace/executeCommand", accept);  // as a notification, and the same item
   accept["arguments"] = {"completion-2"};
   client.notify("workspace/executeCommand", accept);
-  EXPECT_EQ(code(client.request("workspace/executeCommand", {{"command", "other.command"}})), -32602);
+  EXPECT_EQ(code(client.request("workspace/executeCommand", {{"command", "other.command"}})),
+            -32602);
   const json status = client.request("foretoken/status", nullptr)["result"];
   EXPECT_EQ(status["shown"], 1);
   EXPECT_EQ(status["partly_accepted"], 1);

@@ -35,13 +35,14 @@ class TransportTest : public testing::Test {
   }
 
   void start(Fd in, Fd out, OutboxLimits limits) {
-    transport_ = std::make_unique<FdTransport>(std::move(in), std::move(out), FrameLimits{}, limits);
-    transport_->start(loop_, {[this](std::string body) { on_message(body); },
-                              [this](std::string) { ++refused_; },
-                              [this](std::string fault) {
-                                if (!ended_) end_.set_value(fault);
-                                ended_ = true;
-                              }});
+    transport_ =
+        std::make_unique<FdTransport>(std::move(in), std::move(out), FrameLimits{}, limits);
+    transport_->start(
+        loop_, {[this](std::string body) { on_message(body); }, [this](std::string) { ++refused_; },
+                [this](std::string fault) {
+                  if (!ended_) end_.set_value(fault);
+                  ended_ = true;
+                }});
     front_ = std::thread([this] { loop_->run(); });
   }
 
@@ -69,7 +70,8 @@ class TransportTest : public testing::Test {
       std::array<char, 4096> buffer{};
       const ssize_t got = ::read(from_server_.get(), buffer.data(), buffer.size());
       if (got <= 0) return "";
-      client_.feed({buffer.data(), static_cast<size_t>(got)}, [&](Frame frame) { arrived_.push_back(frame.text); });
+      client_.feed({buffer.data(), static_cast<size_t>(got)},
+                   [&](Frame frame) { arrived_.push_back(frame.text); });
     }
   }
 
@@ -90,7 +92,9 @@ class TransportTest : public testing::Test {
   int messages_ = 0, refused_ = 0;
 };
 
-std::string framed(const std::string& body) { return frame_header(body.size()) + body; }
+std::string framed(const std::string& body) {
+  return frame_header(body.size()) + body;
+}
 
 TEST_F(TransportTest, AnswersInOrder) {
   connect();

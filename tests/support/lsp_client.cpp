@@ -16,7 +16,9 @@ Loop::TimerId ManualLoop::after(std::chrono::milliseconds delay, Work work) {
   return last_timer_;
 }
 
-void ManualLoop::cancel(TimerId timer) { timers_.erase(timer); }
+void ManualLoop::cancel(TimerId timer) {
+  timers_.erase(timer);
+}
 
 void ManualLoop::run_until_idle() {
   while (true) {
@@ -37,7 +39,8 @@ void ManualLoop::advance(std::chrono::milliseconds by) {
   while (true) {
     auto next = timers_.end();
     for (auto at = timers_.begin(); at != timers_.end(); ++at) {
-      if (at->second.due <= until && (next == timers_.end() || at->second.due < next->second.due)) next = at;
+      if (at->second.due <= until && (next == timers_.end() || at->second.due < next->second.due))
+        next = at;
     }
     if (next == timers_.end()) break;
     now_ = next->second.due;
@@ -72,7 +75,8 @@ LspClient::LspClient(bool loading, ServerSetup setup) {
     if (exit_code) faults_.push_back("exit was called twice");
     exit_code = code;
   };
-  server = std::make_unique<Server>(loop, std::make_shared<Output>(*this), source, log_, std::move(setup));
+  server = std::make_unique<Server>(loop, std::make_shared<Output>(*this), source, log_,
+                                    std::move(setup));
   if (loading) completer.reset();
 }
 
@@ -114,21 +118,27 @@ void LspClient::notify(std::string_view method, const json& params) {
   raw(json{{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}.dump());
 }
 
-void LspClient::raw(std::string_view body) { server->receive(body); }
+void LspClient::raw(std::string_view body) {
+  server->receive(body);
+}
 
-void LspClient::open(std::string_view uri, std::string_view text, std::string_view language, int version) {
-  notify("textDocument/didOpen", {{"textDocument", {{"uri", uri}, {"languageId", language}, {"version", version}, {"text", text}}}});
+void LspClient::open(std::string_view uri, std::string_view text, std::string_view language,
+                     int version) {
+  notify("textDocument/didOpen",
+         {{"textDocument",
+           {{"uri", uri}, {"languageId", language}, {"version", version}, {"text", text}}}});
 }
 
 void LspClient::change(std::string_view uri, int version, const json& content_changes) {
-  notify("textDocument/didChange",
-         {{"textDocument", {{"uri", uri}, {"version", version}}}, {"contentChanges", content_changes}});
+  notify("textDocument/didChange", {{"textDocument", {{"uri", uri}, {"version", version}}},
+                                    {"contentChanges", content_changes}});
 }
 
 LspClient::json LspClient::send_complete(std::string_view uri, int line, int character) {
-  return send("textDocument/inlineCompletion", {{"textDocument", {{"uri", uri}}},
-                                                {"position", {{"line", line}, {"character", character}}},
-                                                {"context", {{"triggerKind", 2}}}});
+  return send("textDocument/inlineCompletion",
+              {{"textDocument", {{"uri", uri}}},
+               {"position", {{"line", line}, {"character", character}}},
+               {"context", {{"triggerKind", 2}}}});
 }
 
 LspClient::json LspClient::complete(std::string_view uri, int line, int character) {

@@ -55,8 +55,8 @@ class ManualSource : public CompleterSource {
   std::function<void(std::string)> failed;
 };
 
-/// A client and its server. Checks by itself that every message out is valid JSON in valid UTF-8 and
-/// an envelope, and that every request is answered once; see faults().
+/// A client and its server. Checks by itself that every message out is valid JSON in valid UTF-8
+/// and an envelope, and that every request is answered once; see faults().
 class LspClient {
  public:
   using json = nlohmann::json;
@@ -77,7 +77,8 @@ class LspClient {
   void raw(std::string_view body);
   void expect_answer(const json& id) { ++asked_[id.dump()]; }  // to a request sent raw
 
-  void open(std::string_view uri, std::string_view text, std::string_view language = "c", int version = 1);
+  void open(std::string_view uri, std::string_view text, std::string_view language = "c",
+            int version = 1);
   void change(std::string_view uri, int version, const json& content_changes);
   json complete(std::string_view uri, int line, int character);  // the response
   json send_complete(std::string_view uri, int line, int character);

@@ -65,12 +65,14 @@ bool ChildProcess::write(std::string_view bytes) {
 std::optional<std::string> ChildProcess::receive() {
   while (frames_.empty()) {
     pollfd ready{out_.get(), POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1) return std::nullopt;
+    if (::poll(&ready, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1)
+      return std::nullopt;
     std::array<char, 65536> buffer{};
     const ssize_t got = ::read(out_.get(), buffer.data(), buffer.size());
     if (got <= 0) return std::nullopt;
     reader_.feed({buffer.data(), static_cast<size_t>(got)}, [&](Frame frame) {
-      frames_.push_back(frame.kind == Frame::Kind::message ? frame.text : "not a frame: " + frame.text);
+      frames_.push_back(frame.kind == Frame::Kind::message ? frame.text
+                                                           : "not a frame: " + frame.text);
     });
   }
   std::string first = std::move(frames_.front());
@@ -119,6 +121,8 @@ double ChildProcess::cpu_seconds() const {
   return (user + std::stod(text.substr(at + used))) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
-void ChildProcess::kill(int signal) const { ::kill(id_, signal); }
+void ChildProcess::kill(int signal) const {
+  ::kill(id_, signal);
+}
 
 }  // namespace foretoken::lsp

@@ -29,7 +29,8 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
-/// Belongs to one thread. Deadlines are generous: they only keep a broken program from hanging a test.
+/// Belongs to one thread. Deadlines are generous: they only keep a broken program from hanging a
+/// test.
 class ChildProcess {
  public:
   static constexpr std::chrono::seconds kPatience{20};
@@ -43,8 +44,8 @@ class ChildProcess {
   void send(std::string_view body) { write(frame_header(body.size()) + std::string(body)); }
   void close_stdin() { in_ = Fd(); }
   void close_stdout() { out_ = Fd(); }
-  /// The next frame's body on stdout; nothing at its end or after kPatience. Anything on stdout that is
-  /// not a frame shows as "not a frame: …".
+  /// The next frame's body on stdout; nothing at its end or after kPatience. Anything on stdout
+  /// that is not a frame shows as "not a frame: …".
   std::optional<std::string> receive();
   /// Exit status (128 + signal); nothing after kPatience.
   std::optional<int> wait();
