@@ -245,8 +245,9 @@ class CpuStream : public Stream {
     at += activation_blocks_ * kBlock;
     activations_.scale = reinterpret_cast<float*>(at);
     activations_.scaled_sum = activations_.scale + activation_blocks_;
-    activations_.sum = reinterpret_cast<int32_t*>(activations_.scaled_sum + activation_blocks_);
-    activations_.half_sum = activations_.sum + activation_blocks_;
+    activations_.minus_sum =
+        reinterpret_cast<int32_t*>(activations_.scaled_sum + activation_blocks_);
+    activations_.minus_half_sum = activations_.minus_sum + activation_blocks_;
     for_rows(x.rows, x.cols, [&](int t) { k_.quantize(row_of(x, t), activations_, t); });
   }
 

@@ -60,14 +60,13 @@ inline void tile_rows(const PanelView& w, int panel, const SignedPanel<V, kScale
     }
   };
   typename V::F acc[kTileRows];
-  const float* scale[kTileRows];
+  size_t at[kTileRows];  // of the row's first block in the arrays of activations
 #pragma GCC unroll 16
   for (int t = 0; t < kTileRows; ++t) {
     acc[t] = V::zero();
     // Lanes beyond `count` compute something finite that nobody stores.
-    scale[t] = a.scale + size_t(row + (t < count ? t : 0)) * blocks;
+    at[t] = size_t(row + (t < count ? t : 0)) * blocks;
   }
-  const std::ptrdiff_t to_sums = a.scaled_sum - a.scale;
   const int steps = w.blocks * kPerBlock;
   product(0);
   for (int step = 0; step < steps; ++step) {
@@ -79,10 +78,12 @@ inline void tile_rows(const PanelView& w, int panel, const SignedPanel<V, kScale
     for (int t = 0; t < kTileRows; ++t) {
       const typename V::I sum = V::load_int(sums + 16 * t);
       if constexpr (kHalves) {
-        acc[t] = V::fma(V::to_float(sum), V::mul(step % 2 ? s.two : s.one, V::set1(scale[t][b])),
-                        acc[t]);
+        acc[t] =
+            V::fma(V::to_float(sum),
+                   V::mul(step % 2 ? s.two : s.one, V::set1(a.scale[at[t] + size_t(b)])), acc[t]);
       } else {
-        acc[t] = end_block<V, kScales>(acc[t], sum, sum, s, scale[t][b], scale[t][b + to_sums]);
+        acc[t] = end_block<V, kScales>(acc[t], sum, sum, s, a.scale[at[t] + size_t(b)],
+                                       a.scaled_sum[at[t] + size_t(b)]);
       }
     }
   }

@@ -45,7 +45,7 @@ void quantize(const float* x, const Activations& a, int row) {
     if (V::any_nan(poison)) {
       for (int i = 0; i < kBlock; ++i) q[i] = 0;
       a.scale[at] = a.scaled_sum[at] = __builtin_nanf("");
-      a.sum[at] = a.half_sum[2 * at] = a.half_sum[2 * at + 1] = 0;
+      a.minus_sum[at] = a.minus_half_sum[2 * at] = a.minus_half_sum[2 * at + 1] = 0;
       continue;
     }
     const float inverse = 127.0f / largest;
@@ -60,10 +60,10 @@ void quantize(const float* x, const Activations& a, int row) {
     }
     const float scale = largest / 127.0f;
     a.scale[at] = scale;
-    a.sum[at] = one + two;
+    a.minus_sum[at] = -(one + two);
     a.scaled_sum[at] = scale * float(one + two);
-    a.half_sum[2 * at] = one;
-    a.half_sum[2 * at + 1] = two;
+    a.minus_half_sum[2 * at] = -one;
+    a.minus_half_sum[2 * at + 1] = -two;
   }
 }
 

@@ -13,14 +13,15 @@
 namespace foretoken::kernels {
 
 /// Rows of activations quantised to 8 bits: per row and block of 32 the bytes q = round(x / scale),
-/// the scale, the sums of q over the block and over its halves, and scale * sum.
+/// the scale, scale * (sum of q), and the sums of q over the block and over its halves, negated:
+/// that times a power of two is what the weights' unsigned offset must be corrected by.
 struct Activations {
   int blocks = 0;
-  int8_t* q = nullptr;          // [row][32 * blocks]
-  float* scale = nullptr;       // [row][blocks]
-  float* scaled_sum = nullptr;  // [row][blocks]
-  int32_t* sum = nullptr;       // [row][blocks]
-  int32_t* half_sum = nullptr;  // [row][2 * blocks]
+  int8_t* q = nullptr;                // [row][32 * blocks]
+  float* scale = nullptr;             // [row][blocks]
+  float* scaled_sum = nullptr;        // [row][blocks]
+  int32_t* minus_sum = nullptr;       // [row][blocks]
+  int32_t* minus_half_sum = nullptr;  // [row][2 * blocks]
 };
 
 struct PanelView {

@@ -31,10 +31,10 @@ inline void direct_panel(const PanelView& w, int panel, const Activations& a, in
         for (int t = 0; t < T; ++t) {
           const size_t at = size_t(row + t) * size_t(a.blocks) + size_t(b);
           if constexpr (kScales == Scales::six) {
-            one[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at]);
-            two[t] = begin_block<V, kBits, kScales>(a.half_sum[2 * at + 1]);
+            one[t] = begin_block<V, kBits, kScales>(a.minus_half_sum[2 * at]);
+            two[t] = begin_block<V, kBits, kScales>(a.minus_half_sum[2 * at + 1]);
           } else {
-            one[t] = begin_block<V, kBits, kScales>(a.sum[at]);
+            one[t] = begin_block<V, kBits, kScales>(a.minus_sum[at]);
             two[t] = V::zero_int();
           }
         }
@@ -146,7 +146,7 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u, c
     if constexpr (kScales == Scales::six) {
       // The halves in turn, each with its own scale, in the order that end_block() has.
       for (int h = 0; h < 2; ++h) {
-        half(4 * h, a.half_sum + 2 * (size_t(row) * blocks + size_t(b)) + h, 2 * blocks);
+        half(4 * h, a.minus_half_sum + 2 * (size_t(row) * blocks + size_t(b)) + h, 2 * blocks);
 #pragma GCC unroll 8
         for (int t = 0; t < T; ++t) {
           const typename V::F ts = V::set1(scale[size_t(t) * blocks + size_t(b)]);
@@ -158,7 +158,7 @@ inline void tile(const PanelView& w, int panel, const Unpacked<V, kScales>& u, c
         }
       }
     } else {
-      half(0, a.sum + size_t(row) * blocks + size_t(b), blocks);
+      half(0, a.minus_sum + size_t(row) * blocks + size_t(b), blocks);
 #pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const size_t at = size_t(t) * blocks + size_t(b);

@@ -119,11 +119,11 @@ inline void dot(typename V::I& acc, typename V::I& part, int j, typename V::B w,
 
 /// The sum a block starts with: what the unsigned offset of the weights adds, taken off.
 template <class V, int kBits, Scales kScales>
-inline typename V::I begin_block(int32_t sum) {
+inline typename V::I begin_block(int32_t minus_sum) {
   if constexpr (kScales == Scales::dm || kScales == Scales::k) return V::zero_int();
   if constexpr (kBits == 8 && V::kSignedBytes) return V::zero_int();
-  constexpr int zero = kBits == 4 ? 8 : kBits == 5 ? 16 : kBits == 6 ? 32 : 128;
-  return V::set1_int(-zero * sum);
+  constexpr int kZeroLog = kBits == 8 ? 7 : kBits - 1;  // zero points are 8, 16, 32, 128
+  return V::template shift_left<kZeroLog>(V::set1_int(minus_sum));
 }
 
 /// out (+)= acc (+ bias) for `n` rows of a panel.

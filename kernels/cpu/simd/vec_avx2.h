@@ -101,9 +101,9 @@ struct Avx2 {
   static I sub_int(I a, I b) {
     return {_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
   }
-  static I shift_left(I a, int n) {
-    const __m128i count = _mm_cvtsi32_si128(n);
-    return {_mm256_sll_epi32(a.lo, count), _mm256_sll_epi32(a.hi, count)};
+  template <int n>
+  static I shift_left(I a) {
+    return {_mm256_slli_epi32(a.lo, n), _mm256_slli_epi32(a.hi, n)};
   }
   static I half_down(I a) { return {_mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1)}; }
   static F power_of_two(I n) {

@@ -63,7 +63,10 @@ struct Avx512 {
   static I zero_int() { return _mm512_setzero_si512(); }
   static I add_int(I a, I b) { return _mm512_add_epi32(a, b); }
   static I sub_int(I a, I b) { return _mm512_sub_epi32(a, b); }
-  static I shift_left(I a, int n) { return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+  template <int n>
+  static I shift_left(I a) {
+    return _mm512_slli_epi32(a, n);
+  }
   static I half_down(I a) { return _mm512_srai_epi32(a, 1); }
   static F power_of_two(I n) {  // -126 <= n <= 127
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(127)), 23));
