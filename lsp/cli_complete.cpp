@@ -168,7 +168,7 @@ int run_one(const CompleteArguments& arguments, const Options& options) {
     std::cerr << "foretoken complete: expected FILE:LINE:COL, got \"" << arguments.place << "\"\n";
     return 2;
   }
-  const bool from_stdin = place->file == "-";
+  const bool from_stdin = place->file == kStdinFile;
   const std::string path = from_stdin ? arguments.path : place->file;
   CompletionQuery query;
   query.document = snapshot_of(path, from_stdin ? read_all(STDIN_FILENO, "stdin") : read_file(path));
@@ -256,9 +256,7 @@ int run_stream(const CompleteArguments& arguments, const Options& options) {
       const bool card = query.want_card, prompt = query.want_prompt, raw = query.raw.has_value();
       const std::shared_ptr<const Snapshot> document = query.document;
       const CompletionAnswer answer = complete_now(completer.get(raw), std::move(query));
-      for (auto& [key, value] : answer_json(*document, answer, card, prompt).items()) {
-        out[key] = value;
-      }
+      out.update(answer_json(*document, answer, card, prompt));
     } catch (const Failed& failure) {
       if (!out.contains("id")) out["id"] = nullptr;
       out["error"] = valid_utf8(failure.what());

@@ -19,6 +19,9 @@ struct CompleteArguments {
   bool json = false, jsonl = false, card = false, dump_prompt = false, no_cache = false;
 };
 
+/// What "-:LINE:COL" reads as once the command line is parsed: to CLI11 a leading dash is a flag.
+inline constexpr char kStdinFile[] = "(stdin)";
+
 /// Adds the subcommand's own flags to `command`.
 void add_complete_flags(CLI::App& command, CompleteArguments& arguments);
 

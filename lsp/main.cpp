@@ -1,5 +1,6 @@
 // The table of subcommands, and nothing else.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "lsp/cli_bench.h"
 #include "lsp/cli_complete.h"
@@ -15,7 +16,7 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App app{"foretoken: code completion from a model on your own machine"};
   app.set_version_flag("--version", FORETOKEN_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.fallthrough();  // the common settings may stand behind the subcommand
   add_option_flags(app, options);
 
@@ -51,7 +52,13 @@ int main(int argc, char** argv) {
   add_doctor_command(app, options, status);
 
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    for (std::string& word : words) {
+      if (word.starts_with("-:")) word.replace(0, 1, kStdinFile);
+    }
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(std::move(words));
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("a subcommand: complete, lsp, model, bench or doctor");
   } catch (const CLI::ParseError& error) {
     const int code = app.exit(error);  // prints help or what is wrong
     return code == 0 ? 0 : 2;
