@@ -120,7 +120,8 @@ Pulled pull(const Entry& entry, const Catalogue& catalogue, const Paths& paths,
       throw;
     }
   }
-  throw std::runtime_error("could not pull " + entry.name + " (" + failures + ")");
+  throw std::runtime_error("could not pull " + entry.name + " (" + failures +
+                           "); mend that and go on with: foretoken model pull " + entry.name);
 }
 
 LocalModel local_model(const Entry& entry, const Paths& paths) {

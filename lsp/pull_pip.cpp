@@ -98,6 +98,7 @@ class PipSource {
     const uint64_t left = context_.entry.bytes - std::min(part_.size(), context_.entry.bytes);
     context_.need_room(left + 2 * context_.entry.bytes / source_.pip.size());
     find_pip();
+    client_found_ = true;
     for (size_t i = done; i < source_.pip.size(); ++i) {
       download(source_.pip[i]);
       unpack(source_.pip[i]);
@@ -118,7 +119,7 @@ class PipSource {
     CommandResult result =
         run_command(argv, {"TMPDIR=" + workshop_.temporary().string()}, output, [this] {
           // A package counts while it comes and again while it is unpacked: never go back.
-          shown_ = std::max(shown_, part_.size() + workshop_.bytes());
+          shown_ = std::max(shown_, part_.size() + (client_found_ ? workshop_.bytes() : 0));
           const uint64_t total = context_.entry.bytes;
           context_.reporter.progress(std::min(shown_, total), total);
           return !context_.interrupted();
@@ -180,6 +181,7 @@ class PipSource {
   Workshop workshop_;
   std::string python_;
   uint64_t shown_ = 0;
+  bool client_found_ = false;  // until then what grows in the workshop is not the model's
 };
 
 }  // namespace
