@@ -8,6 +8,7 @@ namespace foretoken::kernels {
 double int8_rounds_avx2(int rounds) {
   __m256i a = _mm256_set1_epi8(3), b = _mm256_set1_epi8(1), ones = _mm256_set1_epi16(1);
   __m256i sum[12] = {};
+  for (auto& s : sum) asm volatile("" : "+x"(s));  // twelve sums, not one computed for all
   for (int n = 0; n < rounds; ++n) {
 #pragma GCC unroll 12
     for (auto& s : sum) {
