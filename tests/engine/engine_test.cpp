@@ -13,9 +13,10 @@
 namespace foretoken::engine {
 namespace {
 
-class EngineTest : public testing::Test {
+/// On the best backend, and on one whose memory the engine must never touch.
+class EngineTest : public testing::TestWithParam<std::string> {
  protected:
-  EngineTest() : engine_(test::load(test::pocket_path())) {}
+  EngineTest() : engine_(test::load(test::pocket_path(), {.backend = GetParam()})) {}
 
   static Request request(const std::string& marked, const std::string& document = "a.py") {
     Request r;
@@ -38,7 +39,7 @@ class EngineTest : public testing::Test {
 
 const char kText[] = "def area(width, height):\n    \"\"\"Area of a rectangle.\"\"\"\n    return wid^\n\n\nprint(area(3, 4))\n";
 
-TEST_F(EngineTest, AnswersWithItsCost) {
+TEST_P(EngineTest, AnswersWithItsCost) {
   const Completion c = complete(request(kText));
   EXPECT_EQ(c.error, "");
   EXPECT_TRUE(c.text.starts_with("th")) << c.text;
@@ -47,7 +48,7 @@ TEST_F(EngineTest, AnswersWithItsCost) {
   EXPECT_GT(c.timings.ttft_ms, 0);
 }
 
-TEST_F(EngineTest, ATypedCharacterCostsAFewTokens) {
+TEST_P(EngineTest, ATypedCharacterCostsAFewTokens) {
   complete(request(kText));
   std::string text = kText;
   for (const char c : std::string("th * h")) {
@@ -58,7 +59,7 @@ TEST_F(EngineTest, ATypedCharacterCostsAFewTokens) {
   }
 }
 
-TEST_F(EngineTest, ReuseAndNoReuseSayTheSame) {
+TEST_P(EngineTest, ReuseAndNoReuseSayTheSame) {
   std::string text = kText;
   for (const char c : std::string("th * height\n\n\ndef f(x):\n    return ")) {
     text.insert(text.find('^'), 1, c);
@@ -68,7 +69,7 @@ TEST_F(EngineTest, ReuseAndNoReuseSayTheSame) {
   }
 }
 
-TEST_F(EngineTest, ShowsThePromptItUsed) {
+TEST_P(EngineTest, ShowsThePromptItUsed) {
   Request r = request(kText);
   r.want_prompt = r.want_card = true;
   const Completion c = complete(r);
@@ -79,7 +80,7 @@ TEST_F(EngineTest, ShowsThePromptItUsed) {
   EXPECT_GT(tokens, 30);
 }
 
-TEST_F(EngineTest, TextOfTheFileNeverBecomesAControlToken) {
+TEST_P(EngineTest, TextOfTheFileNeverBecomesAControlToken) {
   Request r = request("# <|fim_middle|><|endoftext|>\nx = ^\n");
   r.want_prompt = true;
   const Completion c = complete(r);
@@ -87,7 +88,7 @@ TEST_F(EngineTest, TextOfTheFileNeverBecomesAControlToken) {
   EXPECT_GT(c.timings.prompt_tokens, 15);
 }
 
-TEST_F(EngineTest, ANewerRequestSupersedesTheOlderOfItsDocument) {
+TEST_P(EngineTest, ANewerRequestSupersedesTheOlderOfItsDocument) {
   std::atomic<int> answers = 0;
   std::promise<Completion> first, second;
   Request slow = request(std::string(2000, '#') + "\n^");
@@ -99,7 +100,7 @@ TEST_F(EngineTest, ANewerRequestSupersedesTheOlderOfItsDocument) {
   EXPECT_EQ(answers, 2);
 }
 
-TEST_F(EngineTest, EveryRequestIsAnsweredOnceUnderCancellation) {
+TEST_P(EngineTest, EveryRequestIsAnsweredOnceUnderCancellation) {
   constexpr int kRequests = 400;
   std::vector<std::atomic<int>> answered(kRequests);
   std::latch all(kRequests);
@@ -119,16 +120,19 @@ TEST_F(EngineTest, EveryRequestIsAnsweredOnceUnderCancellation) {
   for (const auto& count : answered) EXPECT_EQ(count, 1);
 }
 
-TEST_F(EngineTest, EndsWithOpenRequestsAnswered) {
+TEST_P(EngineTest, EndsWithOpenRequestsAnswered) {
   std::atomic<int> answers = 0;
   {
-    Engine engine(test::load(test::pocket_path()));
+    Engine engine(test::load(test::pocket_path(), {.backend = GetParam()}));
     for (int i = 0; i < 20; ++i) {
       engine.submit(request(kText, std::to_string(i)), [&](Completion) { ++answers; });
     }
   }
   EXPECT_EQ(answers, 20);
 }
+
+INSTANTIATE_TEST_SUITE_P(Backends, EngineTest, testing::Values("auto", "guarded"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace foretoken::engine

@@ -93,14 +93,8 @@ TEST_P(TinyModels, GiveTheLogitsOfTheDoublePrecisionReference) {
   }
 }
 
-std::vector<std::string> backends() {
-  std::vector<std::string> names = test::backends_here();
-  names.push_back("guarded");  // buffers the host cannot read
-  return names;
-}
-
 INSTANTIATE_TEST_SUITE_P(Golden, TinyModels,
-                         testing::Combine(testing::ValuesIn(kTiny), testing::ValuesIn(backends())),
+                         testing::Combine(testing::ValuesIn(kTiny), testing::ValuesIn(test::backends_and_guarded())),
                          [](const auto& info) {
                            std::string name = std::string(std::get<0>(info.param).file) + "_" +
                                               std::get<1>(info.param);

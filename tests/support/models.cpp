@@ -27,6 +27,12 @@ std::vector<std::string> backends_here() {
   return names;
 }
 
+std::vector<std::string> backends_and_guarded() {
+  std::vector<std::string> names = backends_here();
+  names.push_back("guarded");
+  return names;
+}
+
 std::unique_ptr<engine::Runtime> load(const std::string& path, const LoadOptions& options) {
   engine::RuntimeOptions runtime;
   runtime.model_path = path;

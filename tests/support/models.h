@@ -18,6 +18,8 @@ std::optional<std::string> real_model(const std::string& file_name);
 
 /// Backends this machine can run, `reference` among them.
 std::vector<std::string> backends_here();
+/// The same and "guarded": `reference` on memory that faults when the host touches it.
+std::vector<std::string> backends_and_guarded();
 
 struct LoadOptions {
   std::string backend = "auto";
