@@ -61,8 +61,11 @@ TEST_P(EngineTest, ATypedCharacterCostsAFewTokens) {
 
 TEST_P(EngineTest, ReuseAndNoReuseSayTheSame) {
   std::string text = kText;
+  const int every = GetParam() == "guarded" ? 12 : 1;  // plain loops take their time
+  int typed = 0;
   for (const char c : std::string("th * height\n\n\ndef f(x):\n    return ")) {
     text.insert(text.find('^'), 1, c);
+    if (typed++ % every != 0) continue;
     Request warm = request(text), cold = request(text);
     cold.reuse = false;
     EXPECT_EQ(complete(warm).text, complete(cold).text) << text;
