@@ -25,8 +25,8 @@ DecodeResult decode(Runtime& runtime, KvTree::Sequence& sequence, std::string ty
     const std::vector<TokenId> allowed = restriction.allowed();
     const kernels::Selection best = runtime.select(fim.banned, allowed, 1);
     if (!best.finite || best.ids.empty()) {
-      result.error = "the model gave numbers that are not finite; the file may be damaged: "
-                     "run `foretoken model check` on it";
+      result.error = "the model gave numbers that are not finite: its file is damaged or was not "
+                     "made for this architecture; pull or convert it again";
       return result;
     }
     const TokenId id = best.ids.front();

@@ -199,8 +199,11 @@ Completion Engine::compute(Job& job) {
   }
   if (trouble == Runtime::Trouble::stopped) decoded.finish = Finish::cancelled;
   if (trouble == Runtime::Trouble::no_room) {
-    result.error = "the prompt of " + std::to_string(prompt.ids.size()) +
-                   " tokens does not fit the KV cache; raise the KV budget";
+    const int context = rt.model().config.context;
+    result.error = "the prompt of " + std::to_string(prompt.ids.size()) + " tokens does not fit " +
+                   (int(prompt.ids.size()) >= context
+                        ? "the model, which reads " + std::to_string(context) + "; take another model"
+                        : std::string("the KV cache; raise the KV budget"));
   }
   if (!decoded.error.empty()) result.error = decoded.error;
   result.text = std::move(decoded.text);

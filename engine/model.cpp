@@ -163,6 +163,10 @@ void check_tensors(const GgufFile& file, const ModelConfig& c) {
   tensors.vector("output_norm.weight", d, true);
   tensors.vector("rope_freqs.weight", c.rope.dims / 2, false);
   if (file.tensor("output.bias")) file.fail("tensor output.bias is not supported");
+  if (file.tensor(blk(c.layers, "attn_norm.weight"))) {
+    file.fail(c.architecture + ".block_count is " + std::to_string(c.layers) + ", but there is a tensor " +
+              blk(c.layers, "attn_norm.weight"));
+  }
   for (int i = 0; i < c.layers; ++i) {
     tensors.vector(blk(i, "attn_norm.weight"), d, true);
     tensors.vector(blk(i, "ffn_norm.weight"), d, true);

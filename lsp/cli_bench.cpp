@@ -12,6 +12,7 @@
 #include "lsp/machine.h"
 #include "lsp/memory.h"
 #include "lsp/model_choice.h"
+#include "lsp/standard_streams.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -137,7 +138,7 @@ int run_bench_model(const BenchModelArguments& arguments, const Options& options
               << peak_resident / 1000000 << " MB resident at most\n";
     return 0;
   } catch (const std::exception& failure) {
-    std::cerr << "foretoken: " << failure.what() << "\n";
+    report(failure.what());
     return 1;
   }
 }

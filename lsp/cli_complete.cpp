@@ -18,6 +18,7 @@
 #include "lsp/answer_json.h"
 #include "lsp/completion.h"
 #include "lsp/engine_loader.h"
+#include "lsp/standard_streams.h"
 #include "lsp/workspace.h"
 
 namespace foretoken::lsp {
@@ -25,6 +26,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kMostTokens = 4096;
 constexpr size_t kLargestFile = 64u << 20;  // as the server's largest message
 
 /// A request that cannot be answered: the text is what the user reads.
@@ -165,7 +167,7 @@ class LazyCompleter {
 int run_one(const CompleteArguments& arguments, const Options& options) {
   const std::optional<Place> place = parse_place(arguments.place);
   if (!place) {
-    std::cerr << "foretoken complete: expected FILE:LINE:COL, got \"" << arguments.place << "\"\n";
+    report("complete: expected FILE:LINE:COL, both counted from 1, got \"" + arguments.place + "\"");
     return 2;
   }
   const bool from_stdin = place->file == kStdinFile;
@@ -189,9 +191,9 @@ int run_one(const CompleteArguments& arguments, const Options& options) {
     std::cout << answer.prompt;
   } else {
     std::cout << with_line_ends(answer.text, document->line_end()) << "\n";
-    if (answer.text.empty()) std::cerr << "foretoken: no completion: " << answer.reason << "\n";
+    if (answer.text.empty()) report("no completion: " + answer.reason);
   }
-  return std::cout.flush() ? 0 : 1;
+  return 0;
 }
 
 /// A field of a request line, checked.
@@ -205,7 +207,7 @@ T field(const json& request, const char* name, T fallback) {
     if (!it->is_boolean()) throw Failed(std::string(name) + " must be true or false");
   } else {
     if (!it->is_number_integer() || it->get<int64_t>() < 0 || it->get<int64_t>() > INT32_MAX) {
-      throw Failed(std::string(name) + " must be a whole number, 0 or more");
+      throw Failed(std::string(name) + " must be a whole number from 0 to 2147483647");
     }
   }
   return it->get<T>();
@@ -216,8 +218,11 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
   if (!request.is_object()) throw Failed("a request is a JSON object");
   CompletionQuery query;
   const std::string path = field<std::string>(request, "path", "");
-  const bool halves = request.contains("prefix") || request.contains("suffix");
-  if (halves == request.contains("text")) {
+  const auto given = [&](const char* name) {
+    return request.contains(name) && !request[name].is_null();
+  };
+  const bool halves = given("prefix") || given("suffix");
+  if (halves == given("text")) {
     throw Failed("a request has either text, line and col, or prefix and suffix");
   }
   if (halves) {
@@ -227,31 +232,38 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
   } else {
     query.document = snapshot_of(path, field<std::string>(request, "text", ""));
     const int line = field<int>(request, "line", 0), col = field<int>(request, "col", 0);
+    if (!given("line") || !given("col")) throw Failed("text goes with line and col");
     if (line < 1 || col < 1) throw Failed("line and col count from 1");
     query.cursor = cursor_of(*query.document, path.empty() ? "text" : path, size_t(line), size_t(col));
   }
   query.path = shown_path(path, *query.document, options);
   const std::string mode = field<std::string>(request, "mode", arguments.mode);
-  if (!mode_of(mode)) throw Failed("mode is word, line or block, not \"" + mode + "\"");
+  if (!mode_of(mode)) throw Failed("mode is decide, word, line or block, not \"" + mode + "\"");
   query.mode = *mode_of(mode);
   query.max_tokens = field<int>(request, "max_tokens", arguments.max_tokens);
+  if (query.max_tokens > kMostTokens) {
+    throw Failed("max_tokens is at most " + std::to_string(kMostTokens));
+  }
   query.reuse = !arguments.no_cache;
   query.want_card = field<bool>(request, "card", arguments.card);
   query.want_prompt = field<bool>(request, "dump_prompt", arguments.dump_prompt);
-  if (request.contains("raw")) query.raw = field<std::string>(request, "raw", "");
+  if (given("raw")) query.raw = field<std::string>(request, "raw", "");
   return query;
 }
 
 int run_stream(const CompleteArguments& arguments, const Options& options) {
+  require_stdin();
   LazyCompleter completer(options);
   std::string line;
-  while (std::getline(std::cin, line)) {
+  for (size_t number = 1; std::getline(std::cin, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     nlohmann::ordered_json out;
     json request = json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (request.is_object() && request.contains("id")) out["id"] = request["id"];
     try {
-      if (request.is_discarded()) throw Failed("not a line of JSON");
+      if (request.is_discarded()) {
+        throw Failed("line " + std::to_string(number) + " is no valid JSON");
+      }
       CompletionQuery query = read_request(request, arguments, options);
       const bool card = query.want_card, prompt = query.want_prompt, raw = query.raw.has_value();
       const std::shared_ptr<const Snapshot> document = query.document;
@@ -262,7 +274,7 @@ int run_stream(const CompleteArguments& arguments, const Options& options) {
       out["error"] = valid_utf8(failure.what());
     }
     std::cout << out.dump() << std::endl;  // flushed one by one
-    if (!std::cout) return 1;
+    if (!std::cout) return 1;  // told by flush_stdout
   }
   return 0;
 }
@@ -276,7 +288,7 @@ void add_complete_flags(CLI::App& command, CompleteArguments& arguments) {
   command.add_option("--mode", arguments.mode, "how much to complete: decide, word, line or block")
       ->check(CLI::IsMember({"decide", "word", "line", "block"}));
   command.add_option("--max-tokens", arguments.max_tokens, "most tokens to generate; 0: the mode's default")
-      ->check(CLI::Range(0, 4096));
+      ->check(CLI::Range(0, kMostTokens));
   command.add_flag("--json", arguments.json, "print one JSON object: text, range, source, timings");
   command.add_flag("--jsonl", arguments.jsonl, "answer requests, one JSON object per line of stdin");
   command.add_flag("--card", arguments.card, "add where each part of the prompt came from (JSON)");
@@ -286,13 +298,13 @@ void add_complete_flags(CLI::App& command, CompleteArguments& arguments) {
 
 int run_complete(const CompleteArguments& arguments, const Options& options) {
   if (arguments.jsonl == !arguments.place.empty()) {
-    std::cerr << "foretoken complete: name a place, FILE:LINE:COL, or ask for --jsonl\n";
+    report("complete: name a place, FILE:LINE:COL, or ask for --jsonl");
     return 2;
   }
   try {
     return arguments.jsonl ? run_stream(arguments, options) : run_one(arguments, options);
   } catch (const std::exception& failure) {
-    std::cerr << "foretoken: " << failure.what() << "\n";
+    report(failure.what());
     return 1;
   }
 }

@@ -14,6 +14,7 @@
 #include "lsp/model_choice.h"
 #include "lsp/model_facts.h"
 #include "lsp/pull.h"
+#include "lsp/standard_streams.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -185,7 +186,7 @@ int run_doctor(const Options& options, bool json) try {
               ready ? "Ready to complete." : "No completion can be made before that is mended.");
   return ready ? 0 : 1;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "foretoken: %s\n", error.what());
+  foretoken::lsp::report(error.what());
   return 1;
 }
 

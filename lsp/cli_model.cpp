@@ -17,6 +17,7 @@
 #include "lsp/progress.h"
 #include "lsp/pull.h"
 #include "lsp/sha256.h"
+#include "lsp/standard_streams.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -30,8 +31,8 @@ struct Setting {
   UserConfig config = read_user_config(paths.config_file());
 };
 
-int report(const std::exception& error) {
-  std::fprintf(stderr, "foretoken: %s\n", error.what());
+int failed(const std::exception& error) {
+  report(error.what());
   return 1;
 }
 
@@ -224,7 +225,7 @@ int run_model_list(const Options& options, bool json) try {
   }
   return 0;
 } catch (const std::exception& error) {
-  return report(error);
+  return failed(error);
 }
 
 int run_model_pull(const std::string& name, bool again) {
@@ -263,7 +264,7 @@ int run_model_pull(const std::string& name, bool again) {
     raise(SIGINT);  // so that a calling script stops too
     return 1;
   } catch (const std::exception& error) {
-    return report(error);
+    return failed(error);
   }
 }
 
@@ -287,7 +288,7 @@ int run_model_info(const Options& options, const std::string& wanted, bool json)
   }
   return 0;
 } catch (const std::exception& error) {
-  return report(error);
+  return failed(error);
 }
 
 int run_model_check(const Options& options, const std::string& wanted) try {
@@ -309,7 +310,7 @@ int run_model_check(const Options& options, const std::string& wanted) try {
               facts.fim_order.c_str(), pinned ? ", SHA-256 as published" : "");
   return 0;
 } catch (const std::exception& error) {
-  return report(error);
+  return failed(error);
 }
 
 CLI::App* add_model_command(CLI::App& app, const Options& options, int& exit_status) {

@@ -14,6 +14,7 @@
 #include "engine/gguf.h"
 #include "lsp/engine_loader.h"
 #include "lsp/model_choice.h"
+#include "lsp/standard_streams.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -67,7 +68,8 @@ void tokenize_line(const engine::Tokenizer& tokenizer, const std::string& line) 
     }
     out = tokenizer.decode(ids);
   } else {
-    throw Failed("a line is a JSON string or an array of ids");
+    throw Failed(value.is_discarded() ? "the line is no valid JSON"
+                                      : "a line is a JSON string or an array of ids");
   }
   std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
 }
@@ -117,9 +119,9 @@ template <typename Work>
 int reporting_failure(Work work) {
   try {
     work();
-    return std::cout.flush() ? 0 : 1;
+    return 0;
   } catch (const std::exception& failure) {
-    std::cerr << "foretoken: " << failure.what() << "\n";
+    report(failure.what());
     return 1;
   }
 }
@@ -150,12 +152,19 @@ int run_tokenize(const TokenizeArguments& arguments, const Options& options) {
       return;
     }
     if (arguments.jsonl) {
+      require_stdin();
       std::string line;
       while (std::getline(std::cin, line)) {
-        if (!line.empty()) tokenize_line(tokenizer, line);
+        if (line.empty()) continue;
+        try {
+          tokenize_line(tokenizer, line);
+        } catch (const Failed& failure) {  // errors as lines too, as `complete --jsonl` has them
+          std::cout << json{{"error", failure.what()}}.dump() << std::endl;
+        }
       }
       return;
     }
+    require_stdin();
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     std::cout << json(tokenizer.encode(text)).dump() << "\n";
   });
@@ -163,7 +172,7 @@ int run_tokenize(const TokenizeArguments& arguments, const Options& options) {
 
 int run_logits(const LogitsArguments& arguments, const Options& options) {
   if (arguments.ids.empty() == arguments.ids_file.empty()) {
-    std::cerr << "foretoken model logits: give --ids or --ids-file\n";
+    report("model logits: give either --ids or --ids-file");
     return 2;
   }
   return reporting_failure([&] {
@@ -172,7 +181,9 @@ int run_logits(const LogitsArguments& arguments, const Options& options) {
     std::string text = arguments.ids;
     if (!arguments.ids_file.empty()) {
       std::ifstream in(arguments.ids_file);
-      if (!in) throw Failed(arguments.ids_file + ": cannot be read");
+      if (!in || in.peek() == std::ifstream::traits_type::eof()) {
+        throw Failed(arguments.ids_file + ": cannot be read, or is empty");
+      }
       text.assign(std::istreambuf_iterator<char>(in), {});
     }
     const size_t tokens = size_t(std::count_if(text.begin(), text.end(), [](char c) { return c == ','; })) + 1;

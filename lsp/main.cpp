@@ -10,13 +10,16 @@
 #include "lsp/cli_model_run.h"
 #include "lsp/completion.h"
 #include "lsp/options.h"
+#include "lsp/standard_streams.h"
 
 int main(int argc, char** argv) {
   using namespace foretoken::lsp;
+  hold_standard_streams();
   Options options;
   CLI::App app{"foretoken: code completion from a model on your own machine"};
   app.set_version_flag("--version", FORETOKEN_VERSION);
   app.require_subcommand(0, 1);
+  app.name("foretoken");
   app.fallthrough();  // the common settings may stand behind the subcommand
   add_option_flags(app, options);
 
@@ -60,8 +63,11 @@ int main(int argc, char** argv) {
     app.parse(std::move(words));
     if (app.get_subcommands().empty()) throw CLI::RequiredError("a subcommand: complete, lsp, model, bench or doctor");
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);  // prints help or what is wrong
-    return code == 0 ? 0 : 2;
+    if (error.get_exit_code() != 0) {
+      report(std::string(error.what()) + " (--help says more)");
+      return 2;
+    }
+    app.exit(error);  // prints help or the version
   }
-  return status;
+  return flush_stdout() ? status : 1;
 }

@@ -5,15 +5,18 @@
 namespace foretoken::lsp {
 
 void add_option_flags(CLI::App& app, Options& options) {
-  app.add_option("--model", options.model, "model file, or a name from `foretoken model list`");
+  app.add_option("--model", options.model, "model file, or a name from `foretoken model list`")
+      ->check([](const std::string& name) { return name.empty() ? "a model needs a name" : ""; });
   app.add_option("--backend", options.backend, "auto, amx, avx512, avx2 or reference");
   app.add_option("--threads", options.threads, "threads that compute; 0: one per core")
       ->check(CLI::Range(0, 256));
-  app.add_option("--root", options.root, "folder that paths in prompts are relative to");
+  app.add_option("--root", options.root, "folder that paths in prompts are relative to")
+      ->check(CLI::ExistingDirectory);
   app.add_option("--window", options.window_tokens, "prompt tokens wanted around the cursor")
       ->check(CLI::Range(64, 1 << 17));
   app.add_option("--kv-bytes", options.kv_bytes, "memory for cached keys and values: 128M, 1G")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false));
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 40).description("1M to 1T"));
   app.add_option("--seed", options.seed, "for sampling; greedy decoding, the default, draws nothing");
   app.add_flag("!--no-retrieval", options.retrieval, "no context beyond the current file");
   app.add_flag("!--no-healing", options.healing, "for comparison: do not heal the last word");

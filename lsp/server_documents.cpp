@@ -63,11 +63,14 @@ void Server::did_close(const Value& params) {
 void Server::did_save(const Value& params) {
   auto parsed = parse_did_save(params);
   DocumentSaved* saved = expect(parsed, "textDocument/didSave");
-  if (saved == nullptr || !saved->text) return;
-  if (const auto document = documents_.find(saved->uri)) {
-    documents_.change(saved->uri, document->version(),
-                      {ContentChange{std::nullopt, std::move(*saved->text)}});
-  }
+  if (saved == nullptr) return;
+  const auto document = documents_.find(saved->uri);
+  if (!document) return;
+  // A document that an edit put out of sync is whole again once it is saved: the disk has its text.
+  if (!saved->text && !document->in_sync()) saved->text = workspace_.read_file(saved->uri);
+  if (!saved->text) return;
+  documents_.change(saved->uri, document->version(),
+                    {ContentChange{std::nullopt, std::move(*saved->text)}});
 }
 
 void Server::inline_completion(Reply reply, const Value& params) {

@@ -77,6 +77,12 @@ const Wrong kWrong[] = {
     {"complete a.py:1:1 --backend nosuch", 1, "nosuch"},
     {"complete a.py:1:1 --nosuch", 2, "--nosuch"},
     {"nosuch", 2, "nosuch"},
+    {"complete $'x\033[31m\ny:1:1'", 1, "x\\x1B[31m\\x0Ay"},  // escaped, one line
+    {"complete a.py:1:1 --kv-bytes -1", 2, "--kv-bytes"},
+    {"complete a.py:1:1 --root nowhere", 2, "--root"},
+    {"complete a.py:1:1 --model ''", 2, "--model"},
+    {"model logits --model pocket --ids 1 --ids-file a.py", 2, "--ids-file"},
+    {"model logits --model pocket --ids-file folder", 1, "folder"},
     {"", 2, "subcommand"},
 };
 
@@ -89,6 +95,7 @@ TEST(Complete, SaysWhatIsWrongInOneLine) {
     EXPECT_EQ(ran.status, wrong.status) << wrong.arguments << "\n" << ran.errors;
     EXPECT_NE(ran.errors.find(wrong.says), std::string::npos) << wrong.arguments << "\n" << ran.errors;
     EXPECT_EQ(ran.out, "") << wrong.arguments;
+    EXPECT_EQ(ran.errors.find('\x1b'), std::string::npos) << wrong.arguments;
   }
 }
 
@@ -147,6 +154,45 @@ TEST(Model, TokenizesBothWays) {
   EXPECT_EQ(p.run("model tokenize --model pocket --jsonl", "\"a b\"\n[64]\n").status, 0);
   EXPECT_EQ(p.run("model tokenize --model pocket --ids 1,x").status, 1);
   EXPECT_EQ(p.run("model tokenize --model pocket --ids 99999999").status, 1);
+}
+
+TEST(Output, ThatCannotBeWrittenIsAnErrorOfEveryCommand) {
+  const Program p;
+  p.folder().write("a.py", kPython);
+  for (const char* command : {"complete a.py:3:15 --model pocket", "doctor", "doctor --json", "model list",
+                              "model info pocket --json", "model check pocket", "--help", "--version",
+                              "model tokenize --model pocket"}) {
+    const Ran ran = p.run(std::string(command) + " >/dev/full");
+    EXPECT_EQ(ran.status, 1) << command;
+    EXPECT_NE(ran.errors.find("foretoken: stdout: "), std::string::npos) << command << "\n" << ran.errors;
+  }
+}
+
+TEST(Input, ThatIsClosedIsAnErrorAndNeverAnotherFile) {
+  const Program p;
+  for (const char* command : {"model tokenize --model pocket", "model tokenize --jsonl --model pocket",
+                              "complete --jsonl --model pocket", "complete -:1:1 --model pocket"}) {
+    const Ran ran = p.run(std::string(command) + " <&-");
+    EXPECT_EQ(ran.status, 1) << command;
+    EXPECT_EQ(ran.out, "") << command;
+    EXPECT_NE(ran.errors.find("stdin"), std::string::npos) << command << "\n" << ran.errors;
+  }
+}
+
+TEST(Settings, ThatCannotBeReadAreToldAndDoWithout) {
+  const Program p;
+  p.folder().write("a.py", kPython);
+  std::filesystem::create_directories(p.folder() / "home/config/foretoken/config.json");
+  EXPECT_EQ(p.run("complete a.py:3:15 --model pocket").status, 0);
+  const Ran doctor = p.run("doctor");
+  EXPECT_NE((doctor.out + doctor.errors).find("config.json"), std::string::npos);
+}
+
+TEST(Model, TokenizesTheLinesAfterABadOne) {
+  const Program p;
+  const Ran ran = p.run("model tokenize --jsonl --model pocket", "\"a\"\n[-1]\n{\n\"b\"\n");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(lines(ran.out), 4);
 }
 
 TEST(Model, GivesLogits) {

@@ -280,6 +280,17 @@ TEST_F(FilesTest, NeverOpenedFilesAreReadFromTheWorkspaceOnly) {
   EXPECT_EQ(read(uri("inside/a b.c")), "-");
 }
 
+TEST_F(FilesTest, SavingBringsADocumentBackIntoStep) {
+  write("inside/a.c", "saved text\n");
+  client_.open(uri("inside/a.c"), "old\n");
+  client_.change(uri("inside/a.c"), 2,
+                 {{{"range", {{"start", {{"line", 9}, {"character", 0}}}, {"end", {{"line", 9}, {"character", 0}}}}},
+                   {"text", "lost"}}});
+  EXPECT_EQ(read(uri("inside/a.c")), "-");
+  client_.notify("textDocument/didSave", {{"textDocument", {{"uri", uri("inside/a.c")}}}});
+  EXPECT_EQ(read(uri("inside/a.c")), "saved text\n");
+}
+
 /// A thousand requests and nine hundred cancels, before, during and after, of unknown and repeated
 /// ids.
 TEST(Cancellation, EveryRequestIsAnsweredOnce) {

@@ -11,10 +11,12 @@ Program::Program() { std::filesystem::create_directories(folder_ / "home"); }
 Ran Program::run(const std::string& arguments, const std::string& input) const {
   const auto in = folder_.write(".stdin", input), out = folder_ / ".stdout", err = folder_ / ".stderr";
   const std::string home = (folder_ / "home").string();
-  const std::string command = "cd '" + folder_.path().string() + "' && env -u FORETOKEN_MODEL HOME='" + home +
-                              "' XDG_CACHE_HOME='" + home + "/cache' XDG_CONFIG_HOME='" + home +
-                              "/config' '" FORETOKEN_BINARY "' " + arguments + " <'" + in.string() + "' >'" +
-                              out.string() + "' 2>'" + err.string() + "'";
+  // Redirections among the arguments stand behind these and win.
+  const auto script = folder_.write(
+      ".script", "export HOME='" + home + "' XDG_CACHE_HOME='" + home + "/cache' XDG_CONFIG_HOME='" + home +
+                     "/config'; unset FORETOKEN_MODEL\nexec '" FORETOKEN_BINARY "' <'" + in.string() +
+                     "' >'" + out.string() + "' 2>'" + err.string() + "' " + arguments + "\n");
+  const std::string command = "cd '" + folder_.path().string() + "' && bash '" + script.string() + "'";
   const int status = std::system(command.c_str());
   Ran ran;
   ran.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
