@@ -12,9 +12,29 @@ namespace foretoken::engine {
 enum class Finish : uint8_t { stop, eos, length, cancelled, device_lost };
 const char* name(Finish finish);  // "stop", …
 
+/// Which rule ended the text.
+enum class StopReason : uint8_t {
+  none,  // decoding ended by itself (end-of-text token, token limit)
+  word_end,
+  line_end,
+  block_end,
+  suffix_repeated,  // the text that stands right of the cursor comes again
+  repetition,       // a cycle of lines or characters
+};
+const char* name(StopReason reason);
+
 /// How much is wanted. `decide` becomes one of the others from the text around the cursor.
 enum class Mode : uint8_t { decide, word, line, block };
 const char* name(Mode mode);
+
+/// Who waits. A person at the keyboard goes before a script, and both before guesses: the prompt that
+/// the next acceptance would need, computed while nobody types. Later ones stop for earlier ones.
+enum class Priority : uint8_t { typing, background, idle };
+const char* name(Priority priority);
+
+/// How far a request had come when it was cancelled or superseded. `none`: it was not.
+enum class Stage : uint8_t { none, queue, prefill, decode };
+const char* name(Stage stage);
 
 /// Where the answer came from, cheapest first.
 enum class Source : uint8_t { typed_through, cache, in_flight, engine };
@@ -23,6 +43,7 @@ const char* name(Source source);
 /// What one answer cost. Times in milliseconds. prompt_tokens = reused_tokens + new_tokens.
 struct Timings {
   double queue_ms = 0, prefill_ms = 0, decode_ms = 0;
+  double post_ms = 0;   // stop, insertion and cache rules in front of the engine
   double ttft_ms = 0;   // from submission to the first token that adds text
   double total_ms = 0;
   int prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;

@@ -5,6 +5,7 @@
 #include "engine/decode.h"
 #include "engine/healing.h"
 #include "engine/prompt.h"
+#include "engine/stop.h"
 
 namespace foretoken::engine {
 namespace {
@@ -88,6 +89,8 @@ void Engine::cancel(Ticket ticket) {
   job->stop.request_stop();
   answer(job, {.finish = Finish::cancelled, .reason = "cancelled"});
 }
+
+void Engine::observe(Request) {}
 
 void Engine::answer(const std::shared_ptr<Job>& job, Completion completion) {
   {

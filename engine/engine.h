@@ -6,7 +6,6 @@
 // until a stop rule is met (engine/decode). Whatever happens, `done` is called exactly once.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -16,38 +15,11 @@
 #include <thread>
 #include <unordered_map>
 
-#include "engine/completion.h"
 #include "engine/layout.h"
+#include "engine/request.h"
 #include "engine/runtime.h"
-#include "engine/stop.h"
 
 namespace foretoken::engine {
-
-struct Request {
-  std::string document;                      // key of its layout history and of superseding
-  std::string path;                          // shown to the model; may be empty
-  std::shared_ptr<const std::string> text;   // LF line ends
-  size_t cursor = 0;                         // byte offset, <= text->size()
-  Mode mode = Mode::line;                    // not `decide`
-  int max_tokens = 64;
-  bool reuse = true;                         // false: compute everything anew, leave nothing
-  bool healing = true;
-  bool usual_layout = false;                 // also: no healing
-  bool want_card = false, want_prompt = false;
-};
-
-struct Completion {
-  std::string text;            // as the model wrote it, cut where the stop rules say; whole characters
-  bool from_line_start = false;// text replaces the typed indentation (asked from column 0)
-  Finish finish = Finish::stop;
-  StopReason stop_reason = StopReason::none;
-  std::string reason;          // why text is empty, where the engine knows
-  std::string error;           // not empty: the request failed; what and what to do
-  Timings timings;
-  std::vector<CardRow> card;
-  std::string prompt;
-  double logprob = 0;          // sum over the tokens that add text
-};
 
 /// Thread-safe. Owns the engine thread and, through it, the runtime.
 class Engine {
@@ -60,6 +32,8 @@ class Engine {
 
   Ticket submit(Request request, Done done);
   void cancel(Ticket ticket);
+  /// A request that was answered elsewhere: only the layout history of its document follows.
+  void observe(Request request);
 
   const Runtime& runtime() const { return *runtime_; }  // its const members only
 

@@ -30,24 +30,6 @@ size_t whole_characters(std::string_view text) {
 
 }  // namespace
 
-const char* name(StopReason reason) {
-  switch (reason) {
-    case StopReason::none:
-      return "none";
-    case StopReason::word_end:
-      return "word_end";
-    case StopReason::line_end:
-      return "line_end";
-    case StopReason::block_end:
-      return "block_end";
-    case StopReason::suffix_repeated:
-      return "suffix_repeated";
-    case StopReason::repetition:
-      return "repetition";
-  }
-  return "unknown";
-}
-
 Mode decide_mode(std::string_view before, std::string_view after) {
   const StopPlace place(before, after);
   if (!place.rest.empty() || place.opener.kind == Opener::Kind::none) return Mode::line;

@@ -21,8 +21,6 @@ struct StopContext {
   std::string_view after;   // document right of the cursor (its head suffices: first 64 KiB)
 };
 
-const char* name(StopReason reason);
-
 /// Mode::decide resolved: block where a block's body is being begun, else line.
 Mode decide_mode(std::string_view before, std::string_view after);
 

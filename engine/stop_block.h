@@ -10,18 +10,10 @@
 #include <vector>
 
 #include "engine/code_scan.h"
+#include "engine/completion.h"
 #include "engine/opener.h"
 
 namespace foretoken::engine {
-
-enum class StopReason : uint8_t {
-  none,  // decoding ended by itself (end-of-text token, token limit)
-  word_end,
-  line_end,
-  block_end,
-  suffix_repeated,  // the text that stands right of the cursor comes again
-  repetition,       // a cycle of lines or characters
-};
 
 /// What stop rules keep of the document: a few lines around the cursor.
 struct StopPlace {

@@ -86,7 +86,7 @@ std::shared_ptr<Completer> load_completer(const Options& options, std::stop_toke
   return std::make_shared<EngineCompleter>(load_engine(choose_model(options), options), options);
 }
 
-EngineCompleter::EngineCompleter(std::shared_ptr<engine::Engine> engine, const Options& options)
+EngineCompleter::EngineCompleter(std::shared_ptr<EngineLink> engine, const Options& options)
     : engine_(std::move(engine)), options_(options) {}
 
 Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
@@ -111,10 +111,9 @@ Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
   request.want_card = query.want_card;
   request.want_prompt = query.want_prompt;
 
-  const engine::Runtime& runtime = engine_->runtime();
   return engine_->submit(
       std::move(request), [document, cursor = query.cursor, done = std::move(done),
-                           &runtime](engine::Completion completion) {
+                           engine = engine_.get()](engine::Completion completion) {
         CompletionAnswer answer;
         answer.finish = completion.finish;
         answer.reason = completion.reason;
@@ -122,8 +121,8 @@ Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
         answer.timings = completion.timings;
         answer.card = std::move(completion.card);
         answer.prompt = std::move(completion.prompt);
-        answer.model = runtime.name();
-        answer.backend = runtime.backend().name();
+        answer.model = engine->model_name();
+        answer.backend = engine->backend_name();
         answer.start = answer.end = cursor;
         if (answer.error.empty() && completion.finish != engine::Finish::cancelled) {
           finish_answer(*document, cursor, completion.text, completion.from_line_start, &answer);

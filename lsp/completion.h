@@ -5,8 +5,9 @@
 #include <memory>
 #include <stop_token>
 
-#include "engine/engine.h"
+#include "engine/completion.h"
 #include "lsp/completer.h"
+#include "lsp/engine_link.h"
 #include "lsp/options.h"
 
 namespace foretoken::lsp {
@@ -14,15 +15,13 @@ namespace foretoken::lsp {
 /// Thread-safe.
 class EngineCompleter : public Completer {
  public:
-  EngineCompleter(std::shared_ptr<engine::Engine> engine, const Options& options);
+  EngineCompleter(std::shared_ptr<EngineLink> engine, const Options& options);
 
   Ticket start(CompletionQuery query, Done done) override;
   void cancel(Ticket ticket) override;
 
-  const engine::Engine& engine() const { return *engine_; }
-
  private:
-  const std::shared_ptr<engine::Engine> engine_;
+  const std::shared_ptr<EngineLink> engine_;
   const Options options_;
 };
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "kernels/backend.h"
+#include "lsp/local_engine.h"
 
 namespace foretoken::lsp {
 
@@ -32,8 +33,9 @@ std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const O
   }
 }
 
-std::shared_ptr<engine::Engine> load_engine(const ModelChoice& choice, const Options& options) {
-  return std::make_shared<engine::Engine>(load_runtime(choice, options));
+std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options) {
+  return std::make_shared<LocalEngine>(
+      std::make_shared<engine::Engine>(load_runtime(choice, options)));
 }
 
 }  // namespace foretoken::lsp

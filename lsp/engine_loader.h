@@ -4,7 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "engine/engine.h"
+#include "engine/runtime.h"
+#include "lsp/engine_link.h"
 #include "lsp/model_choice.h"
 #include "lsp/options.h"
 
@@ -18,6 +19,6 @@ ModelChoice announced_model(const Options& options);
 /// and the backend's complaints are such) with one line for the user.
 std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const Options& options);
 
-std::shared_ptr<engine::Engine> load_engine(const ModelChoice& choice, const Options& options);
+std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options);
 
 }  // namespace foretoken::lsp

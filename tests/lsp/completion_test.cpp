@@ -5,6 +5,7 @@
 
 #include <future>
 
+#include "lsp/local_engine.h"
 #include "tests/support/models.h"
 
 namespace foretoken::lsp {
@@ -54,7 +55,9 @@ TEST(FinishAnswer, CursorRangesStayInTheLineOfACrlfFile) {
 class EngineCompleterTest : public testing::Test {
  protected:
   EngineCompleterTest()
-      : completer_(std::make_shared<engine::Engine>(test::load(test::pocket_path())), Options{}) {}
+      : completer_(std::make_shared<LocalEngine>(std::make_shared<engine::Engine>(
+                       test::load(test::pocket_path()))),
+                   Options{}) {}
   CompletionAnswer complete(CompletionQuery query) {
     std::promise<CompletionAnswer> answered;
     completer_.start(std::move(query), [&](CompletionAnswer a) { answered.set_value(std::move(a)); });
