@@ -6,41 +6,47 @@ namespace foretoken::engine {
 
 using kernels::kPageTokens;
 
-struct KvTree::Node {
-  Node* parent = nullptr;
-  int32_t page = -1;
-  int count = 0;  // tokens in the page; those a running computation adds are counted when appended
-  int users = 0;
+struct KvTree::Segment {
+  Segment* parent = nullptr;
+  int first_page = 0;          // position of the first token / 64
+  std::vector<int32_t> pages;  // those reserved and not yet filled among them
+  std::vector<TokenId> tokens;
+  int users = 0;               // sequences that end here
   uint64_t used = 0;
-  bool shared = true;  // false: belongs to one sequence and dies with it
-  std::array<TokenId, kPageTokens> tokens{};
-  std::vector<std::unique_ptr<Node>> children;
+  bool shared = true;          // false: belongs to one sequence and dies with it
+  std::vector<std::unique_ptr<Segment>> children;
+
+  int size() const { return static_cast<int>(tokens.size()); }
+  int end() const { return first_page * kPageTokens + size(); }
+  bool full() const { return tokens.size() == pages.size() * size_t(kPageTokens); }
 };
 
 namespace {
 
 /// A leaf that diverges late is cut back in place (its tail is a stale guess of what would be
-/// typed); one that diverges early may be another buffer's beginning, so it is copied instead.
+/// typed); one that diverges early may be another buffer's beginning, so it is kept and copied from.
 constexpr int kCutAtMost = kPageTokens / 2;
+
+int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
 
 }  // namespace
 
 KvTree::KvTree(kernels::Stream& stream, kernels::KvPool& pool, int pages)
-    : stream_(stream), pool_(pool), total_pages_(pages), root_(std::make_unique<Node>()) {
+    : stream_(stream), pool_(pool), total_pages_(pages), root_(std::make_unique<Segment>()) {
   free_.reserve(size_t(pages));
   for (int p = pages - 1; p >= 0; --p) free_.push_back(p);
   root_->users = 1;  // never evicted
 }
 
 KvTree::~KvTree() {
-  // Children are destroyed iteratively: a long chain must not recurse once per page.
-  std::vector<std::unique_ptr<Node>> pending;
+  // Children are destroyed iteratively: a long chain must not recurse once per segment.
+  std::vector<std::unique_ptr<Segment>> pending;
   pending.push_back(std::move(root_));
-  for (auto& n : private_) pending.push_back(std::move(n));
+  for (auto& s : private_) pending.push_back(std::move(s));
   while (!pending.empty()) {
-    std::unique_ptr<Node> node = std::move(pending.back());
+    const std::unique_ptr<Segment> segment = std::move(pending.back());
     pending.pop_back();
-    for (auto& child : node->children) pending.push_back(std::move(child));
+    for (auto& child : segment->children) pending.push_back(std::move(child));
   }
 }
 
@@ -50,114 +56,189 @@ KvTree::Sequence KvTree::acquire(std::span<const TokenId> tokens, int limit, boo
   if (!reuse) return s;
   ++clock_;
   const int most = std::min(limit, static_cast<int>(tokens.size()));
-  Node* at = root_.get();
-  const auto pin = [&](Node* node, int count) {
-    ++node->users;
-    node->used = clock_;
-    s.path_.push_back(node);
-    s.pages_.push_back(node->page);
+  Segment* at = root_.get();
+  const auto hold = [&](Segment* segment, int count) {
+    s.pages_.insert(s.pages_.end(), segment->pages.begin(), segment->pages.begin() + pages_for(count));
     s.length_ += count;
+    at = segment;
   };
   while (s.length_ < most) {
-    const auto rest = tokens.subspan(size_t(s.length_), size_t(std::min(kPageTokens, most - s.length_)));
-    Node* best = nullptr;
+    const auto rest = tokens.subspan(size_t(s.length_), size_t(most - s.length_));
+    Segment* best = nullptr;
     int matched = 0;
     for (const auto& child : at->children) {
-      const int n = std::min(child->count, static_cast<int>(rest.size()));
-      int same = 0;
-      while (same < n && child->tokens[size_t(same)] == rest[size_t(same)]) ++same;
+      const auto end = std::mismatch(child->tokens.begin(), child->tokens.end(), rest.begin(), rest.end());
+      const int same = static_cast<int>(end.first - child->tokens.begin());
       if (same > matched) matched = same, best = child.get();
     }
     if (best == nullptr) break;
-    if (matched == best->count) {  // all of it: hold it; go on below only if it is full
-      pin(best, matched);
-      at = best;
-      if (matched < kPageTokens) break;
+    if (matched == best->size()) {  // all of it; go on below only where it is full
+      hold(best, matched);
+      if (!best->full()) break;
       continue;
     }
-    if (best->users == 0 && best->children.empty() && best->count - matched <= kCutAtMost) {
-      best->count = matched;
-      pin(best, matched);
+    if (best->users == 0 && best->children.empty() && best->size() - matched <= kCutAtMost) {
+      best->tokens.resize(size_t(matched));
+      drop_unfilled(best);
+      hold(best, matched);
       break;
     }
-    // Part of a page: its keys and values are copied to a page of our own.
-    ++best->users;  // not to be evicted while room is made
-    if (!free_.empty() || evict_one()) {
-      Node* copy = add_node(at, true);
-      stream_.kv_copy(pool_, best->page, copy->page, matched);
-      std::copy_n(best->tokens.begin(), matched, copy->tokens.begin());
-      copy->count = matched;
-      pin(copy, matched);
+    const int whole = matched / kPageTokens, part = matched % kPageTokens;
+    if (whole > 0) hold(split(best, whole), whole * kPageTokens);
+    if (part > 0) {
+      if (Segment* copy = part_with_copy(best, 0, part, /*shared=*/true)) hold(copy, part);
     }
-    --best->users;
     best->used = clock_;
     break;
+  }
+  if (at != root_.get()) {
+    s.last_ = at;
+    ++at->users;
+    touch(at);
   }
   return s;
 }
 
-bool KvTree::reserve(Sequence& s, int more) {
-  const int needed = (s.length_ + more + kPageTokens - 1) / kPageTokens;
-  // The last page may end where another holder's tokens go on: then writing needs a copy.
-  if (!s.path_.empty() && s.length_ % kPageTokens != 0 && more > 0) {
-    Node* last = s.path_.back();
-    const int in_page = s.length_ - (static_cast<int>(s.path_.size()) - 1) * kPageTokens;
-    if (in_page > 0 && static_cast<size_t>(s.length_ / kPageTokens) == s.path_.size() - 1 &&
-        (last->users > 1 || last->count != in_page || !last->children.empty())) {
-      if (free_.empty() && !evict_one()) return false;
-      Node* copy = add_node(last->parent, s.shared_);
-      stream_.kv_copy(pool_, last->page, copy->page, in_page);
-      std::copy_n(last->tokens.begin(), in_page, copy->tokens.begin());
-      copy->count = in_page;
-      copy->users = 1;
-      copy->used = clock_;
-      --last->users;
-      s.path_.back() = copy;
-      s.pages_.back() = copy->page;
-    }
+/// Cuts a segment above its page number `pages`; returns the upper part. The lower one stays the
+/// object it was, so that those who hold it go on holding.
+KvTree::Segment* KvTree::split(Segment* segment, int pages) {
+  auto upper = std::make_unique<Segment>();
+  upper->parent = segment->parent;
+  upper->first_page = segment->first_page;
+  upper->used = segment->used;
+  upper->shared = segment->shared;
+  upper->pages.assign(segment->pages.begin(), segment->pages.begin() + pages);
+  const auto cut = segment->tokens.begin() + ptrdiff_t(pages) * kPageTokens;
+  upper->tokens.assign(segment->tokens.begin(), cut);
+  segment->pages.erase(segment->pages.begin(), segment->pages.begin() + pages);
+  segment->tokens.erase(segment->tokens.begin(), cut);
+  segment->first_page += pages;
+  auto& siblings = upper->parent ? upper->parent->children : private_;
+  auto& place = *std::find_if(siblings.begin(), siblings.end(),
+                              [segment](const auto& s) { return s.get() == segment; });
+  segment->parent = upper.get();
+  upper->children.push_back(std::move(place));
+  place = std::move(upper);
+  return place.get();
+}
+
+/// A new segment beside (page > 0: inside, after a split) `from` that begins with the first `tokens`
+/// tokens of its page number `page`. Null where no page is to be had.
+KvTree::Segment* KvTree::part_with_copy(Segment* from, int page, int tokens, bool shared) {
+  if (page > 0) split(from, page);
+  ++from->users;  // not to be evicted while room is made
+  const bool room = !free_.empty() || evict_one();
+  --from->users;
+  if (!room) return nullptr;
+  Segment* copy = add_segment(from->parent, from->first_page, shared);
+  add_page(copy);
+  stream_.kv_copy(pool_, from->pages.front(), copy->pages.front(), tokens);
+  copy->tokens.assign(from->tokens.begin(), from->tokens.begin() + tokens);
+  return copy;
+}
+
+/// The segment that the sequence may write to behind its length: its own and nobody else's, ending
+/// exactly there. Null: no page for the copy it takes.
+KvTree::Segment* KvTree::own_end(Sequence& s) {
+  Segment* end = s.last_;
+  if (end == nullptr) return nullptr;
+  // Others may have gone on, and parted from each other, below what this one holds.
+  while (end->first_page * kPageTokens >= s.length_ && end->parent && end->parent != root_.get()) {
+    end = end->parent;
   }
-  const size_t had = s.path_.size();
-  while (static_cast<int>(s.path_.size()) < needed) {
-    if (free_.empty() && !evict_one()) {
-      while (s.path_.size() > had) {  // give back what this call took
-        Node* node = s.path_.back();
-        s.path_.pop_back();
-        s.pages_.pop_back();
-        node->users = 0;
-        remove(node);
+  if (end == s.last_ && end->end() == s.length_ && end->children.empty() && end->users == 1) return end;
+  const int page = s.length_ / kPageTokens - end->first_page, part = s.length_ % kPageTokens;
+  Segment* own = nullptr;
+  if (part > 0) {
+    own = part_with_copy(end, page, part, s.shared_);
+    if (own == nullptr) return nullptr;
+    s.pages_.back() = own->pages.front();
+  } else {
+    Segment* parent = end->end() == s.length_ ? end : split(end, page);
+    own = add_segment(parent, s.length_ / kPageTokens, s.shared_);
+  }
+  ++own->users;
+  --s.last_->users;
+  s.last_ = own;
+  touch(own);
+  return own;
+}
+
+bool KvTree::reserve(Sequence& s, int more) {
+  const int needed = pages_for(s.length_ + more);
+  if (more <= 0) return true;
+  Segment* at = nullptr;
+  if (s.last_ == nullptr) {
+    at = add_segment(s.shared_ ? root_.get() : nullptr, 0, s.shared_);
+    at->users = 1;
+    s.last_ = at;
+    touch(at);
+  } else if (static_cast<int>(s.pages_.size()) > pages_for(s.length_)) {
+    at = s.last_;  // reserved before, not yet filled: ours
+  } else {
+    at = own_end(s);
+    if (at == nullptr) return false;
+  }
+  while (static_cast<int>(s.pages_.size()) < needed) {
+    if (static_cast<int>(at->pages.size()) == kSegmentPages) {
+      Segment* next = add_segment(at, at->first_page + kSegmentPages, s.shared_);
+      ++next->users;
+      --at->users;
+      s.last_ = at = next;
+      touch(at);
+    }
+    if (!add_page(at)) {  // give back what is reserved and not filled
+      Segment* last = s.last_;
+      --last->users;
+      while (last->size() == 0 && last->parent != nullptr && last->parent != root_.get()) {
+        Segment* parent = last->parent;
+        drop_unfilled(last);
+        remove(last);
+        last = parent;
+      }
+      drop_unfilled(last);
+      s.pages_.resize(size_t(pages_for(s.length_)));
+      if (last->size() == 0) {
+        remove(last);
+        s.last_ = nullptr;
+      } else {
+        ++last->users;
+        s.last_ = last;
       }
       return false;
     }
-    Node* parent = s.path_.empty() ? (s.shared_ ? root_.get() : nullptr) : s.path_.back();
-    Node* node = add_node(parent, s.shared_);
-    node->users = 1;
-    node->used = clock_;
-    s.path_.push_back(node);
-    s.pages_.push_back(node->page);
+    s.pages_.push_back(at->pages.back());
   }
   return true;
 }
 
 void KvTree::append(Sequence& s, std::span<const TokenId> tokens) {
-  for (const TokenId id : tokens) {
-    Node* node = s.path_[size_t(s.length_ / kPageTokens)];
-    node->tokens[size_t(node->count++)] = id;
-    ++s.length_;
+  while (!tokens.empty()) {
+    Segment* at = s.last_;
+    while (at->first_page * kPageTokens > s.length_) at = at->parent;
+    const size_t room = at->pages.size() * size_t(kPageTokens) - at->tokens.size();
+    const auto now = tokens.first(std::min(room, tokens.size()));
+    at->tokens.insert(at->tokens.end(), now.begin(), now.end());
+    s.length_ += static_cast<int>(now.size());
+    tokens = tokens.subspan(now.size());
   }
 }
 
 void KvTree::release(Sequence&& s) {
   ++clock_;
-  for (size_t i = s.path_.size(); i-- > 0;) {
-    Node* node = s.path_[i];
-    --node->users;
-    node->used = clock_;
-    // A page reserved and never filled is worth nothing; a private one dies with its sequence.
-    if (node->users == 0 && node->children.empty() && (node->count == 0 || !node->shared)) {
-      remove(node);
+  if (Segment* last = s.last_) {
+    touch(last);
+    --last->users;
+    // Pages reserved and never filled are worth nothing; private segments die with their sequence.
+    while (last != nullptr && last != root_.get() && last->users == 0 && last->children.empty()) {
+      Segment* parent = last->parent;
+      drop_unfilled(last);
+      if (last->size() > 0 && last->shared) break;
+      remove(last);
+      last = parent;
     }
   }
-  s.path_.clear();
+  s.last_ = nullptr;
   s.pages_.clear();
   s.length_ = 0;
 }
@@ -167,45 +248,62 @@ void KvTree::clear() {
   }
 }
 
-KvTree::Node* KvTree::add_node(Node* parent, bool shared) {
-  auto node = std::make_unique<Node>();
-  node->parent = parent;
-  node->shared = shared;
-  node->page = take_page();
-  Node* raw = node.get();
-  (parent ? parent->children : private_).push_back(std::move(node));
+KvTree::Segment* KvTree::add_segment(Segment* parent, int first_page, bool shared) {
+  auto segment = std::make_unique<Segment>();
+  segment->parent = parent;
+  segment->first_page = first_page;
+  segment->shared = shared;
+  segment->used = clock_;
+  Segment* raw = segment.get();
+  (parent ? parent->children : private_).push_back(std::move(segment));
   return raw;
 }
 
-int32_t KvTree::take_page() {
-  const int32_t page = free_.back();
+bool KvTree::add_page(Segment* segment) {
+  ++segment->users;
+  const bool room = !free_.empty() || evict_one();
+  --segment->users;
+  if (!room) return false;
+  segment->pages.push_back(free_.back());
   free_.pop_back();
-  return page;
+  return true;
 }
 
-void KvTree::remove(Node* node) {
-  free_.push_back(node->page);
-  auto& siblings = node->parent ? node->parent->children : private_;
+void KvTree::drop_unfilled(Segment* segment) {
+  while (static_cast<int>(segment->pages.size()) > pages_for(segment->size())) {
+    free_.push_back(segment->pages.back());
+    segment->pages.pop_back();
+  }
+}
+
+void KvTree::remove(Segment* segment) {
+  free_.insert(free_.end(), segment->pages.rbegin(), segment->pages.rend());
+  auto& siblings = segment->parent ? segment->parent->children : private_;
   const auto it = std::find_if(siblings.begin(), siblings.end(),
-                               [node](const auto& n) { return n.get() == node; });
+                               [segment](const auto& s) { return s.get() == segment; });
   std::swap(*it, siblings.back());
   siblings.pop_back();
 }
 
+void KvTree::touch(Segment* segment) {
+  for (; segment != nullptr; segment = segment->parent) segment->used = clock_;
+}
+
 bool KvTree::evict_one() {
-  // Pools hold some hundred pages: a walk costs microseconds, less than the page it makes room for.
-  Node* oldest = nullptr;
-  std::vector<Node*> stack{root_.get()};
+  // Pools hold some dozens of segments: a walk costs microseconds, less than the page it makes room for.
+  Segment* oldest = nullptr;
+  std::vector<Segment*> stack{root_.get()};
   while (!stack.empty()) {
-    Node* node = stack.back();
+    Segment* segment = stack.back();
     stack.pop_back();
-    for (const auto& child : node->children) stack.push_back(child.get());
-    if (node->users == 0 && node->children.empty() && (!oldest || node->used < oldest->used)) {
-      oldest = node;
+    for (const auto& child : segment->children) stack.push_back(child.get());
+    if (segment->users == 0 && segment->children.empty() && (!oldest || segment->used < oldest->used)) {
+      oldest = segment;
     }
   }
   if (!oldest) return false;
   remove(oldest);
+  ++evicted_;
   return true;
 }
 
