@@ -27,9 +27,9 @@ const char* name(StopReason reason);
 enum class Mode : uint8_t { decide, word, line, block };
 const char* name(Mode mode);
 
-/// Who waits. A person at the keyboard goes before a script, and both before guesses: the prompt that
-/// the next acceptance would need, computed while nobody types. Later ones stop for earlier ones.
-enum class Priority : uint8_t { typing, background, idle };
+/// Who waits. A person at the keyboard goes before what that person is likely to ask next (computed
+/// while nobody types), and that before scripts. What runs stops for what goes before it.
+enum class Priority : uint8_t { typing, idle, background };
 const char* name(Priority priority);
 
 /// How far a request had come when it was cancelled or superseded. `none`: it was not.

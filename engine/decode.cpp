@@ -1,11 +1,22 @@
 #include "engine/decode.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace foretoken::engine {
+namespace {
+
+/// FNV-1a over the floats' bits.
+uint64_t hash_of(std::span<const float> values) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const float value : values) hash = (hash ^ std::bit_cast<uint32_t>(value)) * 0x100000001b3u;
+  return hash;
+}
+
+}  // namespace
 
 DecodeResult decode(Runtime& runtime, KvTree::Sequence& sequence, std::string typed,
-                    const StopContext& context, int max_tokens, std::stop_token stop) {
+                    const StopContext& context, int max_tokens, std::stop_token stop, const DecodeWatch& watch) {
   const Tokenizer& tokenizer = runtime.tokenizer();
   const Fim& fim = runtime.fim();
   DecodeResult result;
@@ -22,6 +33,7 @@ DecodeResult decode(Runtime& runtime, KvTree::Sequence& sequence, std::string ty
   };
   // Healing steps do not count against the limit: they are typed already.
   for (int added = 0; !verdict;) {
+    if (watch.hashes) watch.hashes->push_back(hash_of(runtime.logits()));
     const std::vector<TokenId> allowed = restriction.allowed();
     const kernels::Selection best = runtime.select(fim.banned, allowed, 1);
     if (!best.finite || best.ids.empty()) {
@@ -46,6 +58,10 @@ DecodeResult decode(Runtime& runtime, KvTree::Sequence& sequence, std::string ty
     }
     feed(beyond.size() == tokenizer.text(id).size() ? characters.push(id) : std::string(beyond));
     if (verdict) break;
+    if (watch.keep_on && !text.empty() && !watch.keep_on(text)) {
+      result.finish = Finish::cancelled;
+      break;
+    }
     if (added >= max_tokens || sequence.length() + 1 >= runtime.longest_sequence()) {
       result.finish = Finish::length;
       cut_short = true;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "engine/completion.h"
 #include "engine/healing.h"
@@ -24,9 +27,16 @@ struct DecodeResult {
   std::chrono::steady_clock::time_point first_text{};  // when the first token added text
 };
 
+/// Who watches while it decodes. Both may be empty.
+struct DecodeWatch {
+  /// After every token that adds text: all of it so far. False: nobody wants the rest.
+  std::function<bool(std::string_view text)> keep_on;
+  std::vector<uint64_t>* hashes = nullptr;  // of the logits' bits, one per step
+};
+
 /// The prompt is computed; `sequence` ends with it. Greedy. `typed`: bytes taken off the prompt by
 /// healing, which the answer must begin with and which are not part of result.text.
 DecodeResult decode(Runtime& runtime, KvTree::Sequence& sequence, std::string typed,
-                    const StopContext& context, int max_tokens, std::stop_token stop);
+                    const StopContext& context, int max_tokens, std::stop_token stop, const DecodeWatch& watch = {});
 
 }  // namespace foretoken::engine

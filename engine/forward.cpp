@@ -90,6 +90,15 @@ bool Forward::run(std::span<const TokenId> ids, int first, std::span<const int32
   return true;
 }
 
+std::vector<float> Forward::hidden(int row) {
+  std::vector<float> out(size_t(model_.config.width));
+  stream_.download(x_.row(row), out);
+  stream_.synchronize();
+  return out;
+}
+
+void Forward::set_hidden(std::span<const float> hidden) { stream_.upload(hidden, x_.row(0)); }
+
 Matrix Forward::logits(int row) {
   const ModelConfig& c = model_.config;
   stream_.rms_norm(x_.row(row), model_.output_norm, c.norm_eps, normed_.row(0));

@@ -27,6 +27,11 @@ class Forward {
   /// Logits (1 x vocabulary) after row `row` of the last run. Valid until the next call.
   kernels::Matrix logits(int row);
 
+  /// The residual stream (width floats) after row `row` of the last run; set_hidden() makes it row 0's
+  /// again, for logits(0).
+  std::vector<float> hidden(int row);
+  void set_hidden(std::span<const float> hidden);
+
   int max_rows() const { return max_rows_; }
   /// Bytes of activations that a Forward takes.
   static size_t activation_bytes(const ModelConfig& config, int max_rows);

@@ -1,5 +1,7 @@
 #include "engine/healing.h"
 
+#include <algorithm>
+
 namespace foretoken::engine {
 namespace {
 
@@ -32,14 +34,29 @@ Healed heal(const Tokenizer& tokenizer, std::string_view middle) {
   return {start, false};
 }
 
+Restriction::Restriction(const Tokenizer& tokenizer, std::string typed)
+    : tokenizer_(tokenizer), typed_(std::move(typed)) {
+  if (typed_.empty()) return;
+  fewest_ = tokenizer_.fewest_tokens(typed_);
+  tokens_left_ = std::max(fewest_.front(), static_cast<int>(tokenizer_.encode(typed_).size()));
+}
+
 std::vector<TokenId> Restriction::allowed() const {
-  return left_.empty() ? std::vector<TokenId>{} : tokenizer_.compatible(left_);
+  if (!active()) return {};
+  std::vector<TokenId> ids = tokenizer_.compatible(std::string_view(typed_).substr(done_));
+  if (fewest_[done_] < 0) return ids;  // bytes the vocabulary has no tokens for
+  std::erase_if(ids, [&](TokenId id) {
+    const size_t end = done_ + tokenizer_.text(id).size();
+    return end < typed_.size() && (fewest_[end] < 0 || fewest_[end] > tokens_left_ - 1);
+  });
+  return ids;
 }
 
 std::string_view Restriction::accept(TokenId id) {
   const std::string_view text = tokenizer_.text(id);
-  const size_t typed = std::min(left_.size(), text.size());
-  left_.erase(0, typed);
+  const size_t typed = std::min(typed_.size() - done_, text.size());
+  done_ += typed;
+  --tokens_left_;
   return text.substr(typed);
 }
 

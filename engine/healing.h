@@ -22,12 +22,12 @@ struct Healed {
 /// text is empty.
 Healed heal(const Tokenizer& tokenizer, std::string_view middle);
 
-/// Typed bytes that generated tokens still have to agree with.
+/// Typed bytes that generated tokens still have to agree with. Never more tokens than the tokenizer
+/// itself makes of them: a choice that would need more is not allowed.
 class Restriction {
  public:
-  Restriction(const Tokenizer& tokenizer, std::string typed)
-      : tokenizer_(tokenizer), left_(std::move(typed)) {}
-  bool active() const { return !left_.empty(); }
+  Restriction(const Tokenizer& tokenizer, std::string typed);
+  bool active() const { return done_ < typed_.size(); }
   /// Ids that may come next; empty where everything may.
   std::vector<TokenId> allowed() const;
   /// The part of the token's text that goes beyond what was typed.
@@ -35,7 +35,10 @@ class Restriction {
 
  private:
   const Tokenizer& tokenizer_;
-  std::string left_;
+  std::string typed_;
+  size_t done_ = 0;           // bytes of typed_ that tokens stand for already
+  std::vector<int> fewest_;   // tokens for what follows each byte of typed_
+  int tokens_left_ = 0;
 };
 
 }  // namespace foretoken::engine

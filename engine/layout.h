@@ -1,12 +1,9 @@
-// Where a prompt's parts begin and end, kept from request to request so that the cache stays warm:
+// Where a prompt's parts begin and end:
 //
 //   document:  ....|window start|........P........|anchor|....T....|cursor|....S....|window end|....
 //   prompt:    header <PRE> P <SUF> S <MID> T          (prefix-suffix-middle)
 //
-// Typing only appends to T. P and S stay as they were when the anchor was set: S is pinned, what the
-// editor adds right of the cursor during the burst (closed brackets and quotes) is left out. The
-// window starts on a line border and jumps by a quarter of its size; it never slides.
-// A function of the document, its history of requests and the limits: never of the cache or clock.
+// Pure functions of a text and a cursor; engine/layout_history keeps layouts from request to request.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +21,10 @@ struct LayoutLimits {
                            // (exact match inside a line 74 to 75 %, at a line start 46 to 52 %)
   bool usual = false;      // everything left of the cursor in P, nothing behind the middle token
 
-  int prefix() const { return window * 3 / 4; }   // P and T
+  int prefix() const { return window * 3 / 4; }       // P and T
   int suffix() const { return window / 4; }
-  int middle() const { return window / 4; }       // T may grow to this before the anchor moves
+  int middle() const { return window / 4; }           // T beyond this is due for a new anchor
+  int longest_middle() const { return window / 2; }   // T beyond this gets one at once
 };
 
 /// Parts of one request's prompt.
@@ -35,25 +33,31 @@ struct Layout {
   std::string prefix, suffix;            // P and S
   std::vector<TokenId> prefix_ids, suffix_ids;
   std::string middle;                    // T
-  bool moved = false;                    // the anchor was set for this request
+  bool moved = false;                    // the anchor, or S, was set for this request
 };
 
-/// The layout history of one document. Engine thread.
-class LayoutHistory {
- public:
-  /// `text` has LF line ends; cursor <= text.size().
-  const Layout& place(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
-                      size_t cursor);
+/// A token of code is 3 to 4 bytes; no tokenizer in use averages over 8. Bounds how much text is
+/// looked at, whatever the size of the file.
+inline constexpr size_t kBytesPerToken = 8;
 
- private:
-  bool still_fits(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
-                  size_t cursor);
-  void set_anchor(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
-                  size_t cursor);
+size_t line_start(std::string_view text, size_t at);
+int count_tokens(const Tokenizer& tokenizer, std::string_view text);
 
-  Layout layout_;
-  bool set_ = false;
-  size_t text_bytes_ = 0;  // size of the text when layout_ was last used
-};
+/// The first line start from which text[start, end) takes at most `budget` tokens, looking up from
+/// `end`. Where the last line alone is longer, a place inside that line.
+size_t start_within(const Tokenizer& tokenizer, std::string_view text, size_t end, int budget);
+
+/// The part of `after` that the prompt shows: whole lines within `budget` tokens; of a longer first
+/// line as much as fits.
+std::string_view suffix_within(const Tokenizer& tokenizer, std::string_view after, int budget);
+
+/// The line start at most `limits.anchor_lines` above the cursor's line, not above `window_start`,
+/// with at most `most_bytes` between it and the cursor. Inside a giant line, a place in that line.
+size_t anchor_above(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
+                    size_t cursor, size_t window_start, size_t most_bytes);
+
+/// P, S and T cut out and tokenised.
+Layout cut_layout(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
+                  size_t cursor, size_t window_start, size_t anchor);
 
 }  // namespace foretoken::engine

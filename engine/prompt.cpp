@@ -30,7 +30,7 @@ int line_of(std::string_view text, size_t offset) {
 }  // namespace
 
 Prompt make_prompt(const Tokenizer& tokenizer, const Fim& fim, std::string_view path,
-                   const Layout& layout, std::string_view middle) {
+                   const Layout& layout, std::string_view middle, PromptUpTo up_to) {
   Prompt prompt;
   Builder b(prompt);
   const auto text = [&](std::string_view t) { return tokenizer.encode(t); };
@@ -61,6 +61,7 @@ Prompt make_prompt(const Tokenizer& tokenizer, const Fim& fim, std::string_view 
       b.control(fim.prefix);
       if (!path.empty() && fim.path_after_prefix) b.add("header", text(name));
       b.add("prefix", layout.prefix_ids);
+      if (up_to == PromptUpTo::prefix) break;
       b.control(fim.suffix);
       b.add("suffix", layout.suffix_ids);
       b.control(fim.middle);

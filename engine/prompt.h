@@ -2,6 +2,7 @@
 // family. Pure: a function of its arguments.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,10 +25,14 @@ struct Prompt {
   std::vector<PromptPart> parts;
 };
 
+/// Where a prompt ends: before the suffix (prefix-suffix-middle only), or as the model is asked.
+enum class PromptUpTo : uint8_t { prefix, middle };
+
 /// `middle` is the part of layout.middle that stays in the prompt (healing took off the rest).
 /// `path` names the file to the model; empty: no header.
 Prompt make_prompt(const Tokenizer& tokenizer, const Fim& fim, std::string_view path,
-                   const Layout& layout, std::string_view middle);
+                   const Layout& layout, std::string_view middle,
+                   PromptUpTo up_to = PromptUpTo::middle);
 
 /// The prompt as text, control tokens spelt out.
 std::string prompt_text(const Tokenizer& tokenizer, const Prompt& prompt);

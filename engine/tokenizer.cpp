@@ -245,6 +245,28 @@ std::vector<TokenId> Tokenizer::compatible(std::string_view bytes) const {
   return ids;
 }
 
+std::vector<int> Tokenizer::fewest_tokens(std::string_view bytes) const {
+  std::vector<int> fewest(bytes.size() + 1, -1);
+  fewest.back() = 0;
+  const auto any_text = [this](TextIndex::Range ids) {
+    return std::any_of(ids.begin(), ids.end(),
+                       [this](TokenId id) { return impl_->vocabulary.is_text(id); });
+  };
+  for (size_t at = bytes.size(); at-- > 0;) {
+    int& best = fewest[at];
+    TextIndex::Range range = impl_->all.all();
+    for (size_t depth = 0; at + depth < bytes.size() && !range.empty(); ++depth) {
+      range = impl_->all.narrow(range, depth, bytes[at + depth]);
+      const size_t next = at + depth + 1;
+      const bool to_the_end = next == bytes.size();
+      const size_t exact = to_the_end ? range.size() : impl_->all.exact(range, depth + 1);
+      if (fewest[next] < 0 || (best >= 0 && fewest[next] + 1 >= best)) continue;
+      if (any_text(range.first(exact))) best = fewest[next] + 1;
+    }
+  }
+  return fewest;
+}
+
 std::string Detokenizer::push(TokenId id) {
   held_ += tokenizer_.text(id);
   const size_t whole = held_.size() - incomplete_utf8_tail(held_);

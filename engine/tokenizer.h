@@ -72,6 +72,10 @@ class Tokenizer {
   /// lacks its first byte.
   std::vector<TokenId> compatible(std::string_view bytes) const;
 
+  /// For each place in `bytes` (and its end: 0) the fewest tokens whose texts together begin with
+  /// all that follows it; the last one may go further. -1 where no tokens do.
+  std::vector<int> fewest_tokens(std::string_view bytes) const;
+
  private:
   struct Impl;
   std::unique_ptr<const Impl> impl_;

@@ -146,7 +146,7 @@ class LazyCompleter {
     if (raw) return raw_;
     if (!completer_) {
       completer_ = std::make_unique<EngineCompleter>(
-          load_engine(announced_model(options_), options_), options_);
+          load_engine(announced_model(options_), options_, /*replay=*/true), options_);
     }
     return *completer_;
   }

@@ -7,6 +7,7 @@
 
 #include "kernels/backend.h"
 #include "lsp/local_engine.h"
+#include "lsp/machine.h"
 
 namespace foretoken::lsp {
 
@@ -22,6 +23,7 @@ std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const O
   runtime.name = choice.name;
   runtime.backend = kernels::make_backend(options.backend, options.threads);
   runtime.kv_bytes = options.kv_bytes;
+  runtime.memory_available = Machine::look().memory_available;
   runtime.window = options.window_tokens;
   runtime.longest_output = std::max({options.block_tokens, options.line_tokens, options.word_tokens});
   try {
@@ -33,9 +35,11 @@ std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const O
   }
 }
 
-std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options) {
+std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options,
+                                        bool replay) {
+  const engine::EngineOptions how{replay, std::chrono::milliseconds(options.idle_ms)};
   return std::make_shared<LocalEngine>(
-      std::make_shared<engine::Engine>(load_runtime(choice, options)));
+      std::make_shared<engine::Engine>(load_runtime(choice, options), how));
 }
 
 }  // namespace foretoken::lsp

@@ -19,6 +19,8 @@ ModelChoice announced_model(const Options& options);
 /// and the backend's complaints are such) with one line for the user.
 std::unique_ptr<engine::Runtime> load_runtime(const ModelChoice& choice, const Options& options);
 
-std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options);
+/// `replay`: nothing depends on the clock, see engine::EngineOptions.
+std::shared_ptr<EngineLink> load_engine(const ModelChoice& choice, const Options& options,
+                                        bool replay = false);
 
 }  // namespace foretoken::lsp

@@ -14,9 +14,11 @@ void add_option_flags(CLI::App& app, Options& options) {
       ->check(CLI::ExistingDirectory);
   app.add_option("--window", options.window_tokens, "prompt tokens wanted around the cursor")
       ->check(CLI::Range(64, 1 << 17));
-  app.add_option("--kv-bytes", options.kv_bytes, "memory for cached keys and values: 128M, 1G")
+  app.add_option("--kv-bytes", options.kv_bytes, "memory for cached keys and values: 128M, 1G (default: from free memory)")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->check(CLI::Range(uint64_t{1} << 20, uint64_t{1} << 40).description("1M to 1T"));
+  app.add_option("--idle-ms", options.idle_ms, "most computing ahead after an answer while nobody types; 0: none")
+      ->check(CLI::Range(0, 3600000));
   app.add_option("--seed", options.seed, "for sampling; greedy decoding, the default, draws nothing");
   app.add_flag("!--no-retrieval", options.retrieval, "no context beyond the current file");
   app.add_flag("!--no-healing", options.healing, "for comparison: do not heal the last word");

@@ -20,12 +20,13 @@ struct Options {
   bool healing = true;             // --no-healing: for comparison only, see README
   bool usual_layout = false;       // --layout usual: for comparison only
   uint64_t seed = 0;               // --seed: greedy decoding draws nothing; kept for sampling
-  int window_tokens = 2048;        // prompt budget. 1,450 + 500 is what a median request of a code
+  int window_tokens = 2176;        // prompt budget: P and S of 1,450 + 500 is what a median request of a code
                                    // service holds (Azure trace 2023: p50 1,469 prompt tokens)
   int line_tokens = 64;            // p95 line is 73 characters, some 25 tokens; the stop rule ends first
   int word_tokens = 8;             // an identifier is rarely more
   int block_tokens = 160;          // some 12 lines
-  uint64_t kv_bytes = 128u << 20;  // KV budget: 10,900 tokens of Qwen2.5-Coder-0.5B in F16
+  uint64_t kv_bytes = 0;           // KV budget; 0: from free memory (engine/runtime)
+  int idle_ms = 2000;              // computing ahead after each answer while nobody types
 };
 
 /// The command line's flags for the settings above.

@@ -1,5 +1,5 @@
 // Where prompts begin, are anchored, and what a burst of typing leaves alone.
-#include "engine/layout.h"
+#include "engine/layout_history.h"
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ const Burst kBursts[] = {
     {"a line break with indentation", "def f():^\nend\n", "def f():\n    ^\nend\n", false},
     {"an edit below the cursor's line", "a^\nend\n", "a^\nEND\n", true},
     {"a jump down", "a^\nend\nlast\n", "a\nend^\nlast\n", true},
-    {"words typed over the suffix", "f(^)\nend\n", "f(x)^\nend\n", true},
+    {"a closed bracket typed over", "f(^)\nend\n", "f(x)^\nend\n", false},
     {"the same again", "a^\nend\n", "a^\nend\n", false},
     {"an edit in the line above, behind the anchor", "b = 1\na^\nend\n", "b = 2\na^\nend\n", false},
 };
