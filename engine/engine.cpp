@@ -23,9 +23,10 @@ Engine::Engine(std::unique_ptr<Runtime> runtime, EngineOptions options)
   thread_ = std::jthread([this](std::stop_token stop) { work(stop); });
 }
 
-Engine::~Engine() {
+void Engine::close() {
   scheduler_.close();
   thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
 }
 
 EngineState Engine::state() const {

@@ -42,7 +42,11 @@ struct EngineState {
 class Engine {
  public:
   explicit Engine(std::unique_ptr<Runtime> runtime, EngineOptions options = {});
-  ~Engine();  // answers what is open (cancelled) and joins
+  ~Engine() { close(); }
+
+  /// Answers what is open (cancelled), refuses what comes and ends the engine thread: no `done` is
+  /// called once this returns. Not from the engine thread.
+  void close();
 
   using Done = Scheduler::Done;  // engine thread or inside submit/cancel; must not block
   using Ticket = Scheduler::Ticket;

@@ -1,6 +1,7 @@
 #include "lsp/answer_json.h"
 
 #include <cmath>
+#include <cstdio>
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,8 @@ double rounded(double ms) { return std::round(ms * 1000) / 1000; }
 
 ordered_json timings_json(const engine::Timings& t) {
   return {{"queue_ms", rounded(t.queue_ms)},     {"prefill_ms", rounded(t.prefill_ms)},
-          {"decode_ms", rounded(t.decode_ms)},   {"ttft_ms", rounded(t.ttft_ms)},
+          {"decode_ms", rounded(t.decode_ms)},   {"post_ms", rounded(t.post_ms)},
+          {"ttft_ms", rounded(t.ttft_ms)},
           {"total_ms", rounded(t.total_ms)},     {"prompt_tokens", t.prompt_tokens},
           {"reused_tokens", t.reused_tokens},    {"new_tokens", t.new_tokens},
           {"output_tokens", t.output_tokens},    {"drafted_tokens", t.drafted_tokens},
@@ -63,6 +65,15 @@ ordered_json answer_json(const Snapshot& document, const CompletionAnswer& answe
                       {"reused", row.reused}});
     }
     json["card"] = std::move(rows);
+  }
+  if (!answer.hashes.empty()) {
+    ordered_json hashes = ordered_json::array();
+    for (const uint64_t hash : answer.hashes) {
+      char text[17];
+      std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+      hashes.push_back(text);
+    }
+    json["logits_hashes"] = std::move(hashes);
   }
   if (prompt) json["prompt"] = valid_utf8(answer.prompt);
   return json;

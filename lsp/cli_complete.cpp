@@ -141,7 +141,9 @@ std::optional<engine::Mode> mode_of(std::string_view name) {
 /// Loads the model at the first request that needs one: `raw` requests do without.
 class LazyCompleter {
  public:
-  explicit LazyCompleter(const Options& options) : options_(options) {}
+  explicit LazyCompleter(const Options& options) : options_(options) {
+    options_.idle_ms = 0;  // what is computed ahead depends on the clock
+  }
   Completer& get(bool raw) {
     if (raw) return raw_;
     if (!completer_) {
@@ -159,7 +161,7 @@ class LazyCompleter {
     }
     void cancel(Ticket) override {}
   };
-  const Options& options_;
+  Options options_;
   RawCompleter raw_;
   std::unique_ptr<EngineCompleter> completer_;
 };
@@ -181,6 +183,8 @@ int run_one(const CompleteArguments& arguments, const Options& options) {
   query.reuse = !arguments.no_cache;
   query.want_card = arguments.card;
   query.want_prompt = arguments.dump_prompt;
+  query.want_hashes = arguments.hashes;
+  query.from_engine = arguments.from_engine;
   const std::shared_ptr<const Snapshot> document = query.document;
 
   LazyCompleter completer(options);
@@ -247,6 +251,8 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
   query.reuse = !arguments.no_cache;
   query.want_card = field<bool>(request, "card", arguments.card);
   query.want_prompt = field<bool>(request, "dump_prompt", arguments.dump_prompt);
+  query.want_hashes = field<bool>(request, "hashes", arguments.hashes);
+  query.from_engine = field<bool>(request, "from_engine", arguments.from_engine);
   if (given("raw")) query.raw = field<std::string>(request, "raw", "");
   return query;
 }
@@ -293,6 +299,9 @@ void add_complete_flags(CLI::App& command, CompleteArguments& arguments) {
   command.add_flag("--jsonl", arguments.jsonl, "answer requests, one JSON object per line of stdin");
   command.add_flag("--card", arguments.card, "add where each part of the prompt came from (JSON)");
   command.add_flag("--dump-prompt", arguments.dump_prompt, "print the exact prompt");
+  command.add_flag("--hashes", arguments.hashes, "add a hash of the logits of every step (JSON)");
+  command.add_flag("--from-engine", arguments.from_engine,
+                   "ask the model even where an earlier suggestion answers");
   command.add_flag("--no-cache", arguments.no_cache, "compute every prompt from nothing");
 }
 

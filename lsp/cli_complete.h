@@ -17,6 +17,7 @@ struct CompleteArguments {
   std::string mode = "decide"; // --mode
   int max_tokens = 0;          // --max-tokens; 0: the mode's default
   bool json = false, jsonl = false, card = false, dump_prompt = false, no_cache = false;
+  bool hashes = false, from_engine = false;
 };
 
 /// What "-:LINE:COL" reads as once the command line is parsed: to CLI11 a leading dash is a flag.

@@ -22,7 +22,9 @@ struct CompletionQuery {
   int max_tokens = 0;                      // 0: the mode's default
   bool reuse = true;                       // --no-cache: false
   std::optional<std::string> raw;          // taken as the model's output; no model runs
-  bool want_card = false, want_prompt = false;
+  /// Asks the engine even where the answer is known. So does whoever wants to see how it came about:
+  bool from_engine = false;
+  bool want_card = false, want_prompt = false, want_hashes = false;
 };
 
 struct CompletionAnswer {
@@ -31,9 +33,11 @@ struct CompletionAnswer {
   engine::Finish finish = engine::Finish::stop;
   std::string reason;                      // why text is empty
   engine::Source source = engine::Source::engine;
+  engine::Stage cancelled_at = engine::Stage::none;
   engine::Timings timings;
   std::string model, backend;
   std::vector<engine::CardRow> card;
+  std::vector<uint64_t> hashes;            // of the logits at every step
   std::string prompt;                      // exact, control tokens spelt out
   std::string error;                       // not empty: the request failed, nothing else counts
 };

@@ -1,11 +1,16 @@
 #include "lsp/completion.h"
 
 #include <algorithm>
+#include <chrono>
+#include <map>
+#include <mutex>
 
 #include "engine/stop.h"
+#include "lsp/answer_json.h"
 #include "lsp/engine_loader.h"
 #include "lsp/insertion.h"
 #include "lsp/model_choice.h"
+#include "lsp/suggestions.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -86,51 +91,178 @@ std::shared_ptr<Completer> load_completer(const Options& options, std::stop_toke
   return std::make_shared<EngineCompleter>(load_engine(choose_model(options), options), options);
 }
 
-EngineCompleter::EngineCompleter(std::shared_ptr<EngineLink> engine, const Options& options)
-    : engine_(std::move(engine)), options_(options) {}
+std::optional<Accepted> accept(const Snapshot& document, const CompletionAnswer& answer) {
+  if (answer.text.empty()) return std::nullopt;
+  const std::string text = with_line_ends(answer.text, document.line_end());
+  std::string whole;
+  whole.reserve(document.text().size() + text.size());
+  whole.append(document.text(), 0, answer.start).append(text).append(document.text(), answer.end);
+  return Accepted{std::make_shared<const Snapshot>(document.uri(), document.language(),
+                                                   document.version(), std::move(whole)),
+                  answer.start + text.size()};
+}
 
-Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
-  const std::shared_ptr<const Snapshot> document = query.document;
-  const size_t at = document->to_lf_offset(std::min(query.cursor, document->text().size()));
-  const engine::Mode mode = resolve_mode(query.mode, document->lf(), at);
-  if (query.raw) {
-    done(answer_raw(query));
-    return 0;
+/// Kept alive by answers that are still to come. Thread-safe.
+struct EngineCompleter::Shared : std::enable_shared_from_this<Shared> {
+  Shared(EngineLink& link, const Options& options) : engine(link), options(options) {}
+
+  engine::Request request_for(const CompletionQuery& query) const;
+  void finished(const CompletionQuery& query, engine::Priority priority, CompletionAnswer& answer);
+  void look_ahead(const CompletionQuery& query, const CompletionAnswer& answer);
+
+  EngineLink& engine;  // answers all it was asked before it ends, so it is there while answers come
+  const Options options;
+  Suggestions suggestions;
+  std::mutex mutex;
+  struct Open {
+    Ticket ticket = 0;  // 0: not known yet
+    uint64_t number;
+  };
+  std::map<std::string, Open> open;  // under mutex: each document's newest request at the engine
+  uint64_t last_number = 0;
+};
+
+namespace {
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What the engine said, as the answer to `query`.
+CompletionAnswer to_answer(const CompletionQuery& query, engine::Completion completion) {
+  const auto begun = std::chrono::steady_clock::now();
+  CompletionAnswer answer;
+  answer.finish = completion.finish;
+  answer.source = completion.source;
+  answer.cancelled_at = completion.cancelled_at;
+  answer.reason = std::move(completion.reason);
+  answer.error = std::move(completion.error);
+  answer.timings = completion.timings;
+  answer.card = std::move(completion.card);
+  answer.prompt = std::move(completion.prompt);
+  answer.hashes = std::move(completion.hashes);
+  answer.start = answer.end = query.cursor;
+  if (answer.error.empty() && completion.finish != engine::Finish::cancelled) {
+    finish_answer(*query.document, query.cursor, completion.text, completion.from_line_start, &answer);
+  } else if (answer.reason.empty()) {
+    answer.reason = "cancelled";
   }
+  answer.timings.post_ms = ms_since(begun);
+  answer.timings.total_ms += answer.timings.post_ms;
+  return answer;
+}
 
+}  // namespace
+
+engine::Request EngineCompleter::Shared::request_for(const CompletionQuery& query) const {
+  const std::shared_ptr<const Snapshot>& document = query.document;
   engine::Request request;
   request.document = canonical_uri(document->uri());
   request.path = query.path;
   request.text = std::shared_ptr<const std::string>(document, &document->lf());
-  request.cursor = at;
-  request.mode = mode;
-  request.max_tokens = query.max_tokens > 0 ? query.max_tokens : default_tokens(options_, mode);
+  request.cursor = document->to_lf_offset(std::min(query.cursor, document->text().size()));
+  request.mode = resolve_mode(query.mode, document->lf(), request.cursor);
+  request.max_tokens = query.max_tokens > 0 ? query.max_tokens : default_tokens(options, request.mode);
   request.reuse = query.reuse;
-  request.healing = options_.healing && !options_.usual_layout;
-  request.usual_layout = options_.usual_layout;
+  request.healing = options.healing && !options.usual_layout;
+  request.usual_layout = options.usual_layout;
   request.want_card = query.want_card;
   request.want_prompt = query.want_prompt;
+  request.want_hashes = query.want_hashes;
+  return request;
+}
 
-  return engine_->submit(
-      std::move(request), [document, cursor = query.cursor, done = std::move(done),
-                           engine = engine_.get()](engine::Completion completion) {
-        CompletionAnswer answer;
-        answer.finish = completion.finish;
-        answer.reason = completion.reason;
-        answer.error = completion.error;
-        answer.timings = completion.timings;
-        answer.card = std::move(completion.card);
-        answer.prompt = std::move(completion.prompt);
-        answer.model = engine->model_name();
-        answer.backend = engine->backend_name();
-        answer.start = answer.end = cursor;
-        if (answer.error.empty() && completion.finish != engine::Finish::cancelled) {
-          finish_answer(*document, cursor, completion.text, completion.from_line_start, &answer);
-        } else if (answer.reason.empty()) {
-          answer.reason = "cancelled";
+/// Books and memory of one answer, before it goes out. Any thread.
+void EngineCompleter::Shared::finished(const CompletionQuery& query, engine::Priority priority,
+                                       CompletionAnswer& answer) {
+  answer.model = engine.model_name();
+  answer.backend = engine.backend_name();
+  engine.account({answer.source, answer.finish, answer.cancelled_at, priority, answer.reason, answer.timings});
+  const bool known = answer.source == engine::Source::cache || answer.source == engine::Source::typed_through;
+  if (query.reuse && !known) suggestions.remember(query, answer);
+}
+
+/// Has the engine compute what would follow the answer's acceptance, while nobody types.
+void EngineCompleter::Shared::look_ahead(const CompletionQuery& query, const CompletionAnswer& answer) {
+  if (options.idle_ms == 0 || !query.reuse || answer.source == engine::Source::typed_through) return;
+  auto accepted = accept(*query.document, answer);
+  if (!accepted) return;
+  CompletionQuery next = query;
+  next.document = std::move(accepted->document);
+  next.cursor = accepted->cursor;
+  next.want_card = next.want_prompt = next.want_hashes = false;
+  if (suggestions.find(next)) return;
+  engine::Request request = request_for(next);
+  request.priority = engine::Priority::idle;
+  engine.submit(std::move(request), [shared = shared_from_this(), next](engine::Completion completion) {
+    CompletionAnswer ahead = to_answer(next, std::move(completion));
+    shared->finished(next, engine::Priority::idle, ahead);
+  });
+}
+
+EngineCompleter::EngineCompleter(std::shared_ptr<EngineLink> engine, const Options& options)
+    : engine_(std::move(engine)), shared_(std::make_shared<Shared>(*engine_, options)) {}
+
+Completer::Ticket EngineCompleter::start(CompletionQuery query, Done done) {
+  const auto begun = std::chrono::steady_clock::now();
+  query.cursor = std::min(query.cursor, query.document->text().size());
+  if (query.raw) {
+    done(answer_raw(query));
+    return 0;
+  }
+  const std::string document = canonical_uri(query.document->uri());
+  const bool may_be_known = query.reuse && !query.from_engine && !query.want_card &&
+                            !query.want_prompt && !query.want_hashes;
+  if (may_be_known) {
+    if (auto known = shared_->suggestions.find(query)) {
+      // The engine hears of it, and of the older request of the document that this one supersedes.
+      Ticket older = 0;
+      {
+        const std::lock_guard lock(shared_->mutex);
+        if (const auto it = shared_->open.find(document); it != shared_->open.end()) {
+          older = it->second.ticket;
         }
+      }
+      if (older != 0) engine_->cancel(older);
+      engine_->observe(shared_->request_for(query));
+      known->timings.post_ms = known->timings.total_ms = ms_since(begun);
+      shared_->finished(query, engine::Priority::typing, *known);
+      const CompletionAnswer answer = *known;
+      done(*std::move(known));
+      shared_->look_ahead(query, answer);
+      return 0;
+    }
+  }
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(shared_->mutex);
+    number = ++shared_->last_number;
+    shared_->open[document] = {0, number};
+  }
+  const auto newest = [](Shared& shared, const std::string& document, uint64_t number) {
+    const auto it = shared.open.find(document);
+    return it != shared.open.end() && it->second.number == number ? it : shared.open.end();
+  };
+  const Ticket ticket = engine_->submit(
+      shared_->request_for(query), [query, document, number, newest, done = std::move(done),
+                                    shared = shared_](engine::Completion completion) {
+        {
+          const std::lock_guard lock(shared->mutex);
+          const auto it = newest(*shared, document, number);
+          if (it != shared->open.end()) shared->open.erase(it);
+        }
+        CompletionAnswer answer = to_answer(query, std::move(completion));
+        shared->finished(query, engine::Priority::typing, answer);
+        const CompletionAnswer given = answer;
         done(std::move(answer));
+        if (given.error.empty() && given.finish != engine::Finish::cancelled) {
+          shared->look_ahead(query, given);
+        }
       });
+  const std::lock_guard lock(shared_->mutex);
+  const auto it = newest(*shared_, document, number);
+  if (it != shared_->open.end()) it->second.ticket = ticket;
+  return ticket;
 }
 
 void EngineCompleter::cancel(Ticket ticket) { engine_->cancel(ticket); }

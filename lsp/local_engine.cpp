@@ -25,6 +25,12 @@ void LocalEngine::status(std::function<void(std::string json)> done) {
                                  {"resident_bytes", resident_bytes()},
                                  {"weight_bytes", runtime.model().weight_bytes()},
                                  {"kv_bytes", runtime.kv_bytes()}};
+  const engine::EngineState state = engine_->state();
+  json.update({{"open_requests", state.open_requests},
+               {"kv_pages", state.kv_pages},
+               {"kv_pages_free", state.kv_pages_free},
+               {"kv_evicted_segments", state.kv_evicted_segments},
+               {"idle_ms", state.idle_ms}});
   json.update(metrics_.json());
   done(json.dump());
 }

@@ -13,6 +13,8 @@ class LocalEngine final : public EngineLink {
  public:
   explicit LocalEngine(std::shared_ptr<engine::Engine> engine) : engine_(std::move(engine)) {}
 
+  ~LocalEngine() override { engine_->close(); }
+
   Ticket submit(engine::Request request, Done done) override;
   void cancel(Ticket ticket) override { engine_->cancel(ticket); }
   void observe(engine::Request request) override;

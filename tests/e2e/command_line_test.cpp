@@ -106,13 +106,14 @@ TEST(CompleteJsonLines, AnswersInOrderAndErrorsAsLines) {
                       json{{"id", "x"}, {"path", "a.py"}, {"text", "a\n"}, {"line", 9}, {"col", 1}}.dump() + "\n" +
                       json{{"id", 3}, {"text", "foo(bar())\n"}, {"line", 1}, {"col", 9}, {"raw", "g(x)"}}.dump() + "\n" +
                       json{{"id", 4}, {"text", 7}}.dump() + "\n" +
-                      json{{"id", 5}, {"path", "a.py"}, {"prefix", "def area(width, height):\n    return widt"}, {"suffix", "\n"}}.dump() + "\n";
+                      json{{"id", 5}, {"path", "a.py"}, {"prefix", "def area(width, height):\n    return widt"}, {"suffix", "\n"}}.dump() + "\n" +
+                      json{{"id", 6}, {"path", "a.py"}, {"from_engine", true}, {"prefix", "def area(width, height):\n    return widt"}, {"suffix", "\n"}}.dump() + "\n";
   const Ran ran = p.run("complete --jsonl --model pocket", input);
   EXPECT_EQ(ran.status, 0) << ran.errors;
   std::vector<json> answers;
   std::istringstream stream(ran.out);
   for (std::string line; std::getline(stream, line);) answers.push_back(json::parse(line));
-  ASSERT_EQ(answers.size(), 6u);
+  ASSERT_EQ(answers.size(), 7u);
   EXPECT_EQ(answers[0]["id"], 1);
   EXPECT_TRUE(answers[0]["text"].get<std::string>().starts_with("th"));
   EXPECT_TRUE(answers[1]["id"].is_null());
@@ -121,8 +122,11 @@ TEST(CompleteJsonLines, AnswersInOrderAndErrorsAsLines) {
   EXPECT_TRUE(answers[2].contains("error"));
   EXPECT_EQ(answers[3]["text"], "g(x)");
   EXPECT_TRUE(answers[4].contains("error"));
-  EXPECT_GT(answers[5]["timings"]["reused_tokens"].get<int>(), 5);
-  EXPECT_LE(answers[5]["timings"]["new_tokens"].get<int>(), 6);
+  EXPECT_EQ(answers[5]["source"], "typed_through");
+  EXPECT_EQ("t" + answers[5]["text"].get<std::string>(), answers[0]["text"]);
+  EXPECT_EQ(answers[6]["source"], "engine");
+  EXPECT_GT(answers[6]["timings"]["reused_tokens"].get<int>(), 5);
+  EXPECT_LE(answers[6]["timings"]["new_tokens"].get<int>(), 6);
 }
 
 TEST(CompleteJsonLines, WithoutTheCacheSaysTheSameAndReusesNothing) {
