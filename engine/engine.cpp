@@ -139,17 +139,19 @@ void Engine::settle(const std::string& name, std::stop_token stop, bool limited)
     return compute_idly(make_prompt(tokenizer, runtime_->fim(), doc.path, layout, middle, up_to).ids,
                         stop, limited);
   };
-  if (runtime_->fim().order == FimOrder::prefix_suffix_middle) {
-    if (std::string prefix = layouts.plain_prefix(); !prefix.empty()) {
-      Layout plain;
-      plain.prefix_ids = tokenizer.encode(prefix);
-      if (computed(plain, "", PromptUpTo::prefix)) layouts.plain_computed();
-    }
-  }
+  const auto compute_plain_prefix = [&] {
+    const std::string prefix = layouts.plain_prefix();
+    if (prefix.empty() || runtime_->fim().order != FimOrder::prefix_suffix_middle) return;
+    Layout plain;
+    plain.prefix_ids = tokenizer.encode(prefix);
+    if (computed(plain, "", PromptUpTo::prefix)) layouts.plain_computed();
+  };
+  compute_plain_prefix();
   if (const Layout* plan = layouts.planned()) {
     const std::string_view middle = plan->middle;
     if (computed(*plan, middle.substr(0, heal(tokenizer, middle).keep), PromptUpTo::middle)) {
       layouts.carry_out();
+      compute_plain_prefix();
     }
   }
   if (stop.stop_requested()) unsettled_.push_front(name);

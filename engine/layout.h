@@ -25,6 +25,7 @@ struct LayoutLimits {
   int suffix() const { return window / 4; }
   int middle() const { return window / 4; }           // T beyond this is due for a new anchor
   int longest_middle() const { return window / 2; }   // T beyond this gets one at once
+  int longest_left() const { return window * 5 / 4; } // P and T beyond this too
 };
 
 /// Parts of one request's prompt.

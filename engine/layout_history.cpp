@@ -87,8 +87,12 @@ bool LayoutHistory::still_fits(const Tokenizer& tokenizer, const LayoutLimits& l
   const size_t anchor = *start + placed->layout.prefix.size();
   const std::string_view middle = text.substr(anchor, cursor - anchor);
   if (middle.size() > size_t(limits.longest_middle()) * kBytesPerToken ||
-      !pinned_suffix_stands(*placed, middle, text.substr(cursor)) ||
-      count_tokens(tokenizer, middle) > limits.longest_middle()) {
+      !pinned_suffix_stands(*placed, middle, text.substr(cursor))) {
+    return false;
+  }
+  const int tokens = count_tokens(tokenizer, middle);
+  if (tokens > limits.longest_middle() ||
+      tokens + static_cast<int>(placed->layout.prefix_ids.size()) > limits.longest_left()) {
     return false;
   }
   placed->layout.window_start = *start;
@@ -157,7 +161,8 @@ std::optional<size_t> LayoutHistory::window_start_now(std::string_view text) con
 /// (where the window stays; the result says so).
 LayoutHistory::Placed LayoutHistory::anchored(const Tokenizer& tokenizer, const LayoutLimits& limits,
                                               std::string_view text, size_t cursor, bool near) const {
-  const size_t lowest = start_within(tokenizer, text, cursor, limits.prefix());
+  // A jump is no reason to read a window again that will soon move anyway.
+  const size_t lowest = start_within(tokenizer, text, cursor, near ? limits.window : limits.prefix());
   const auto stays = window_start_now(text);
   size_t window_start = 0;
   if (stays && *stays <= cursor && *stays >= lowest) {
