@@ -34,19 +34,22 @@ EngineState Engine::state() const {
 }
 
 void Engine::work(std::stop_token stop) {
-  while (auto next = scheduler_.next(stop, settle_due())) {
-    for (const Request& seen : next->seen) {
-      place(seen);
-      idle_left_ms_ = double(options_.idle_budget.count());
-    }
-    if (next->run) {
-      run(next->run);
-    }
+  // In a replay every request is followed by what idle time would bring, before the next is looked at.
+  const auto settle_now = [&] {
     while (options_.replay && !unsettled_.empty() && !stop.stop_requested()) {
       const std::string name = unsettled_.front();
       unsettled_.pop_front();
       settle(name, stop, /*limited=*/false);
     }
+  };
+  while (auto next = scheduler_.next(stop, settle_due())) {
+    for (const Request& seen : next->seen) {
+      place(seen);
+      idle_left_ms_ = double(options_.idle_budget.count());
+      settle_now();
+    }
+    if (next->run) run(next->run);
+    settle_now();
     publish();
   }
 }

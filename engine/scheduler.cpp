@@ -218,7 +218,8 @@ bool Scheduler::wants(Run& run, std::string_view text) {
     const std::lock_guard lock(mutex_);
     run.text = text;
     if (run.stop.stop_requested()) return false;
-    if (!run.waiting || agree(text, run.indentation + run.waiting->typed)) return true;
+    if (!run.waiting || run.waiting->ticket == run.begun_for) return true;
+    if (agree(text, run.indentation + run.waiting->typed)) return true;
     requeue(std::move(run.waiting));
     run.waiting = nullptr;
   }
