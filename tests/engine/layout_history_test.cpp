@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "engine/gguf.h"
-#include "engine/healing.h"
 #include "tests/support/models.h"
 
 namespace foretoken::engine {
@@ -159,50 +158,6 @@ TEST(Layout, UsualPutsEverythingLeftOfTheCursorIntoThePrefix) {
   EXPECT_EQ(l.prefix, "import a\nx = ");
   EXPECT_EQ(l.middle, "");
   EXPECT_EQ(l.suffix, "y\n");
-}
-
-struct HealCase {
-  const char* middle;  // | marks what is taken off
-  bool indentation;
-};
-const HealCase kHeal[] = {
-    {"", false},
-    {"x = 1\n", false},
-    {"| val", false},
-    {"return| val", false},
-    {"return| ", false},
-    {"foo|(bar", false},
-    {"foo|.ba", false},
-    {"foo(bar|)", false},
-    {"x| +=", false},
-    {"def f():\n   | ", true},
-    {"def f():\n\t|\t", true},
-    {"a =| gr\xC3\xBC", false},
-    {"n = 12|3", false},
-};
-
-TEST(Healing, TakesOffTheLastWordWithItsBlank) {
-  for (const HealCase& c : kHeal) {
-    std::string middle = c.middle;
-    const size_t bar = middle.find('|');
-    const size_t keep = bar == std::string::npos ? middle.size() : bar;
-    if (bar != std::string::npos) middle.erase(bar, 1);
-    const Healed healed = heal(tokenizer(), middle);
-    EXPECT_EQ(middle.substr(healed.keep), middle.substr(keep)) << c.middle;
-    EXPECT_EQ(healed.indentation, c.indentation) << c.middle;
-  }
-}
-
-TEST(Healing, RestrictsToTokensThatAgreeWithWhatIsTyped) {
-  Restriction restriction(tokenizer(), " ret");
-  ASSERT_TRUE(restriction.active());
-  for (const TokenId id : restriction.allowed()) {
-    const std::string_view text = tokenizer().text(id);
-    EXPECT_TRUE(text.starts_with(" ret") || std::string_view(" ret").starts_with(text)) << text;
-  }
-  const TokenId whole = tokenizer().encode(" return").front();
-  EXPECT_EQ(restriction.accept(whole), "urn");
-  EXPECT_FALSE(restriction.active());
 }
 
 }  // namespace
