@@ -65,7 +65,7 @@ void Engine::run(const std::shared_ptr<Scheduler::Run>& run) {
   const Request& request = run->request;
   const bool guess = request.priority == Priority::idle;
   if (guess && idle_left_ms_ <= 0) {
-    return scheduler_.finish(run, {.reason = "the idle budget is spent"});
+    return scheduler_.give_up(run, "the idle budget is spent");
   }
   const Clock::time_point begun = Clock::now();
   LayoutHistory tried;  // a guess leaves no mark on the history

@@ -263,6 +263,22 @@ void Scheduler::finish(const std::shared_ptr<Run>& run, Completion completion) {
   deliver(std::move(answers));
 }
 
+void Scheduler::give_up(const std::shared_ptr<Run>& run, const char* reason) {
+  std::vector<Answer> answers;
+  {
+    const std::lock_guard lock(mutex_);
+    running_.reset();
+    const std::shared_ptr<Job> job = std::move(run->waiting);
+    if (!job) return;
+    if (job->ticket == run->begun_for) {
+      answers.push_back({job, cancelled(reason, Stage::queue)});
+    } else {
+      requeue(job);
+    }
+  }
+  deliver(std::move(answers));
+}
+
 void Scheduler::deliver(std::vector<Answer> answers) {
   for (Answer& answer : answers) {
     {

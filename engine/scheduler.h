@@ -78,6 +78,8 @@ class Scheduler {
   /// Its output so far. False: nobody wants the rest.
   bool wants(Run& run, std::string_view text);
   void finish(const std::shared_ptr<Run>& run, Completion completion);
+  /// Not computed: who asked for it is answered (cancelled); who took it over meanwhile is computed.
+  void give_up(const std::shared_ptr<Run>& run, const char* reason);
 
  private:
   struct Answer {

@@ -123,6 +123,37 @@ TEST_P(EngineTest, EveryRequestIsAnsweredOnceUnderCancellation) {
   for (const auto& count : answered) EXPECT_EQ(count, 1);
 }
 
+/// Guesses about what comes next are computed while nobody types, and leave no mark on the layout.
+TEST_P(EngineTest, GuessesChangeNothing) {
+  Request guess = request(std::string(kText) + "\nprint(^)\n");
+  std::string text = guess.text->substr(0, guess.cursor);
+  guess.priority = Priority::idle;
+  Engine plain(test::load(test::pocket_path(), {.backend = GetParam()}), {.replay = true});
+  Engine guessing(test::load(test::pocket_path(), {.backend = GetParam()}), {.replay = true});
+  const auto ask = [](Engine& engine, Request r) {
+    std::promise<Completion> answered;
+    engine.submit(std::move(r), [&](Completion c) { answered.set_value(std::move(c)); });
+    return answered.get_future().get();
+  };
+  for (const char* marked : {kText, "def area(width, height):\n    return width^\n"}) {
+    Request r = request(marked);
+    r.want_hashes = r.want_prompt = true;
+    const Completion a = ask(plain, r), b = ask(guessing, r);
+    EXPECT_EQ(a.prompt, b.prompt);
+    EXPECT_EQ(a.hashes, b.hashes);
+    ask(guessing, guess);
+  }
+}
+
+TEST_P(EngineTest, WithoutAnIdleBudgetNothingIsGuessed) {
+  Engine engine(test::load(test::pocket_path(), {.backend = GetParam()}), {.idle_budget = {}});
+  Request guess = request(kText);
+  guess.priority = Priority::idle;
+  std::promise<Completion> answered;
+  engine.submit(std::move(guess), [&](Completion c) { answered.set_value(std::move(c)); });
+  EXPECT_EQ(answered.get_future().get().finish, Finish::cancelled);
+}
+
 TEST_P(EngineTest, EndsWithOpenRequestsAnswered) {
   std::atomic<int> answers = 0;
   {

@@ -182,6 +182,18 @@ TEST_F(SchedulerTest, AnAcceptedGuessInFlightBecomesTheAnswer) {
   EXPECT_EQ(answer("guess").finish, Finish::cancelled);
 }
 
+TEST_F(SchedulerTest, AGuessGivenUpIsNoAnswer) {
+  ask("guess", request("foo()^", Priority::idle));
+  scheduler.give_up(next(), "the idle budget is spent");
+  EXPECT_EQ(answer("guess").finish, Finish::cancelled);
+  ask("guess again", request("foo()^", Priority::idle));
+  const auto run = next();
+  ask("key", request("foo()^"));
+  scheduler.give_up(run, "the idle budget is spent");
+  scheduler.finish(next(), text(" + 1"));
+  EXPECT_EQ(answer("key").text, " + 1");
+}
+
 TEST_F(SchedulerTest, TextAskedFromColumnZeroAgreesWithItsIndentation) {
   ask("old", request("if x:\n    ^"));
   const auto run = next();
