@@ -22,6 +22,12 @@ fs::path xdg(const char* variable, const char* below_home) {
   return (value && *value == '/' ? fs::path(value) : home() / below_home) / "foretoken";
 }
 
+fs::path runtime_folder() {
+  const char* value = std::getenv("XDG_RUNTIME_DIR");
+  if (value && *value == '/') return fs::path(value) / "foretoken";
+  return "/tmp/foretoken-" + std::to_string(geteuid());
+}
+
 /// build/release/foretoken has its files in build/release/share/foretoken, an installed
 /// PREFIX/bin/foretoken in PREFIX/share/foretoken.
 fs::path share_of_this_program() {
@@ -38,7 +44,8 @@ fs::path share_of_this_program() {
 Paths Paths::from_environment() {
   return {.share = share_of_this_program(),
           .cache = xdg("XDG_CACHE_HOME", ".cache"),
-          .config = xdg("XDG_CONFIG_HOME", ".config")};
+          .config = xdg("XDG_CONFIG_HOME", ".config"),
+          .runtime = runtime_folder()};
 }
 
 std::string short_path(const fs::path& path) {

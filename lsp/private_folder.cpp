@@ -15,58 +15,64 @@ namespace foretoken::lsp {
 namespace fs = std::filesystem;
 namespace {
 
-std::string remedy(int error) {
+std::string remedy(int error, const std::string& variable) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-      return "; free some room, or set XDG_CACHE_HOME to a folder on another disk";
+      return "; free some room, or set " + variable + " to a folder on another disk";
     case EACCES:
     case EPERM:
     case EROFS:
-      return "; make it writable, or set XDG_CACHE_HOME to a folder that is";
+      return "; make it writable, or set " + variable + " to a folder that is";
     default:
       return "";
   }
 }
 
-[[noreturn]] void fail_on(const std::string& doing, const fs::path& path, int error) {
+[[noreturn]] void fail_on(const std::string& doing, const fs::path& path, int error,
+                          const char* variable) {
   throw std::runtime_error("cannot " + doing + " " + short_path(path) + ": " +
-                           std::strerror(error) + remedy(error));
+                           std::strerror(error) + remedy(error, variable));
 }
 
-void make_with_parents(const fs::path& path) {
+void make_with_parents(const fs::path& path, const char* variable) {
   std::error_code error;
   if (fs::exists(path, error)) return;
-  if (path.has_parent_path() && path.parent_path() != path) make_with_parents(path.parent_path());
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_on("make the folder", path, errno);
+  if (path.has_parent_path() && path.parent_path() != path) make_with_parents(path.parent_path(), variable);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    fail_on("make the folder", path, errno, variable);
+  }
 }
 
 }  // namespace
 
-PrivateFolder::PrivateFolder(const fs::path& path) : path_(path) {
-  if (path.has_parent_path()) make_with_parents(path.parent_path());
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) fail_on("make the folder", path, errno);
+PrivateFolder::PrivateFolder(const fs::path& path, const char* variable)
+    : path_(path), variable_(variable) {
+  if (path.has_parent_path()) make_with_parents(path.parent_path(), variable);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    fail_on("make the folder", path, errno, variable);
+  }
   fd_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd_ && (errno == ELOOP || errno == ENOTDIR)) {
     throw std::runtime_error(short_path(path) +
-                             " is a symbolic link or no folder; remove it, or set "
-                             "XDG_CACHE_HOME to a folder of your own");
+                             " is a symbolic link or no folder; remove it, or set " + variable +
+                             " to a folder of your own");
   }
-  if (!fd_) fail_on("open the folder", path, errno);
+  if (!fd_) fail_on("open the folder", path, errno, variable);
   struct stat info{};
-  if (fstat(fd_.get(), &info) != 0) fail_on("look at", path, errno);
+  if (fstat(fd_.get(), &info) != 0) fail_on("look at", path, errno, variable);
   if (info.st_uid != geteuid()) {
     throw std::runtime_error(short_path(path) +
-                             " belongs to another user; remove it, or set "
-                             "XDG_CACHE_HOME to a folder of your own");
+                             " belongs to another user; remove it, or set " + variable +
+                             " to a folder of your own");
   }
   if ((info.st_mode & 0777) != 0700 && fchmod(fd_.get(), 0700) != 0) {
-    fail_on("make private", path, errno);
+    fail_on("make private", path, errno, variable);
   }
 }
 
 void PrivateFolder::fail(const std::string& doing, const std::string& name, int error) const {
-  fail_on(doing, path_ / name, error);
+  fail_on(doing, path_ / name, error, variable_);
 }
 
 Fd PrivateFolder::open(const std::string& name, int flags) const {

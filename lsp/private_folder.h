@@ -19,7 +19,9 @@ class PrivateFolder {
  public:
   /// Makes `path` (and its parents) where it is missing; takes group and others' rights away where
   /// it has them; refuses a link or another user's folder.
-  explicit PrivateFolder(const std::filesystem::path& path);
+  /// `variable`: the environment variable that puts the folder elsewhere, for the remedy.
+  explicit PrivateFolder(const std::filesystem::path& path,
+                         const char* variable = "XDG_CACHE_HOME");
 
   const std::filesystem::path& path() const { return path_; }
   int fd() const { return fd_.get(); }
@@ -39,6 +41,7 @@ class PrivateFolder {
 
  private:
   std::filesystem::path path_;
+  const char* variable_;
   Fd fd_;
 };
 

@@ -92,7 +92,7 @@ void FdTransport::read_loop() {
     const ssize_t got = ::read(in_.get(), buffer.data(), buffer.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got <= 0) {
-      if (!frames.between_frames()) fault = "the client's stream ended inside a message";
+      if (!frames.between_frames()) fault = kCutShort;
       break;
     }
     open = frames.feed({buffer.data(), static_cast<size_t>(got)}, [&](Frame frame) {

@@ -32,6 +32,9 @@ struct ClientStdio {
 };
 ClientStdio take_stdio();
 
+/// The fault of a stream that ended where a message had begun.
+inline constexpr char kCutShort[] = "the client's stream ended inside a message";
+
 /// What arrives, on the front thread.
 struct Arrivals {
   std::function<void(std::string body)> message;
