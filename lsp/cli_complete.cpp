@@ -141,14 +141,15 @@ std::optional<engine::Mode> mode_of(std::string_view name) {
 /// Loads the model at the first request that needs one: `raw` requests do without.
 class LazyCompleter {
  public:
-  explicit LazyCompleter(const Options& options) : options_(options) {
+  /// Where the answer must not depend on what others ask, `share` is never.
+  LazyCompleter(const Options& options, Share share) : options_(options), share_(share) {
     options_.idle_ms = 0;  // what is computed ahead depends on the clock
   }
   Completer& get(bool raw) {
     if (raw) return raw_;
     if (!completer_) {
       completer_ = std::make_unique<EngineCompleter>(
-          load_engine(announced_model(options_), options_, /*replay=*/true), options_);
+          open_engine(announced_model(options_), options_, share_, report), options_);
     }
     return *completer_;
   }
@@ -162,6 +163,7 @@ class LazyCompleter {
     void cancel(Ticket) override {}
   };
   Options options_;
+  const Share share_;
   RawCompleter raw_;
   std::unique_ptr<EngineCompleter> completer_;
 };
@@ -187,7 +189,7 @@ int run_one(const CompleteArguments& arguments, const Options& options) {
   query.from_engine = arguments.from_engine;
   const std::shared_ptr<const Snapshot> document = query.document;
 
-  LazyCompleter completer(options);
+  LazyCompleter completer(options, Share::attach);
   const CompletionAnswer answer = complete_now(completer.get(false), std::move(query));
   if (arguments.json || arguments.card) {
     std::cout << answer_json(*document, answer, arguments.card, arguments.dump_prompt).dump() << "\n";
@@ -259,7 +261,7 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
 
 int run_stream(const CompleteArguments& arguments, const Options& options) {
   require_stdin();
-  LazyCompleter completer(options);
+  LazyCompleter completer(options, Share::never);  // a replay depends on nobody else
   std::string line;
   for (size_t number = 1; std::getline(std::cin, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
@@ -296,7 +298,7 @@ void add_complete_flags(CLI::App& command, CompleteArguments& arguments) {
   command.add_option("--max-tokens", arguments.max_tokens, "most tokens to generate; 0: the mode's default")
       ->check(CLI::Range(0, kMostTokens));
   command.add_flag("--json", arguments.json, "print one JSON object: text, range, source, timings");
-  command.add_flag("--jsonl", arguments.jsonl, "answer requests, one JSON object per line of stdin");
+  command.add_flag("--jsonl", arguments.jsonl, "answer requests, one JSON object per line of stdin; always an engine of its own");
   command.add_flag("--card", arguments.card, "add where each part of the prompt came from (JSON)");
   command.add_flag("--dump-prompt", arguments.dump_prompt, "print the exact prompt");
   command.add_flag("--hashes", arguments.hashes, "add a hash of the logits of every step (JSON)");

@@ -9,6 +9,7 @@
 #include "lsp/answer_json.h"
 #include "lsp/engine_loader.h"
 #include "lsp/insertion.h"
+#include "lsp/log.h"
 #include "lsp/model_choice.h"
 #include "lsp/suggestions.h"
 
@@ -87,8 +88,11 @@ void finish_answer(const Snapshot& document, size_t cursor, std::string_view raw
   answer->text = valid_utf8(insertion.text);
 }
 
-std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token) {
-  return std::make_shared<EngineCompleter>(load_engine(choose_model(options), options), options);
+std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop) {
+  return std::make_shared<EngineCompleter>(
+      open_engine(choose_model(options), options, Share::serve,
+                  [](const std::string& line) { Log().warn(line); }, std::move(stop)),
+      options);
 }
 
 std::optional<Accepted> accept(const Snapshot& document, const CompletionAnswer& answer) {

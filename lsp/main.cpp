@@ -8,6 +8,7 @@
 #include "lsp/cli_lsp.h"
 #include "lsp/cli_model.h"
 #include "lsp/cli_model_run.h"
+#include "lsp/cli_status.h"
 #include "lsp/completion.h"
 #include "lsp/options.h"
 #include "lsp/standard_streams.h"
@@ -28,11 +29,13 @@ int main(int argc, char** argv) {
   CompleteArguments complete;
   CLI::App* complete_command = app.add_subcommand("complete", "complete at FILE:LINE:COL, or answer JSON lines");
   add_complete_flags(*complete_command, complete);
+  add_metrics_flag(*complete_command, options);
   complete_command->callback([&] { status = run_complete(complete, options); });
 
   LspArguments lsp;
   CLI::App* lsp_command = app.add_subcommand("lsp", "serve editors over the Language Server Protocol");
   add_lsp_flags(*lsp_command, lsp);
+  add_metrics_flag(*lsp_command, options);
   lsp_command->callback([&] { status = run_lsp(options, load_completer, lsp); });
 
   CLI::App* model_command = add_model_command(app, options, status);
@@ -53,6 +56,7 @@ int main(int argc, char** argv) {
   bench_model->callback([&] { status = run_bench_model(bench, options); });
 
   add_doctor_command(app, options, status);
+  add_status_command(app, status);
 
   try {
     std::vector<std::string> words(argv + 1, argv + argc);
@@ -61,7 +65,7 @@ int main(int argc, char** argv) {
     }
     std::reverse(words.begin(), words.end());  // as CLI11 wants them
     app.parse(std::move(words));
-    if (app.get_subcommands().empty()) throw CLI::RequiredError("a subcommand: complete, lsp, model, bench or doctor");
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("a subcommand: complete, lsp, model, bench, status or doctor");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) {
       report(std::string(error.what()) + " (--help says more)");

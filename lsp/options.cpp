@@ -22,10 +22,17 @@ void add_option_flags(CLI::App& app, Options& options) {
   app.add_option("--seed", options.seed, "for sampling; greedy decoding, the default, draws nothing");
   app.add_flag("!--no-retrieval", options.retrieval, "no context beyond the current file");
   app.add_flag("!--no-healing", options.healing, "for comparison: do not heal the last word");
+  app.add_flag("!--no-share", options.share,
+               "an engine of its own: neither use another process's nor serve others");
   app.add_option_function<std::string>(
          "--layout", [&options](const std::string& name) { options.usual_layout = name == "usual"; },
          "anchored (default), or usual: for comparison, as other servers lay prompts out")
       ->check(CLI::IsMember({"anchored", "usual"}));
+}
+
+void add_metrics_flag(CLI::App& command, Options& options) {
+  command.add_option("--metrics-json", options.metrics_json,
+                     "when the command ends, write what its answers cost to this file (JSON)");
 }
 
 }  // namespace foretoken::lsp

@@ -19,6 +19,8 @@ struct Options {
   bool retrieval = true;           // --no-retrieval
   bool healing = true;             // --no-healing: for comparison only, see README
   bool usual_layout = false;       // --layout usual: for comparison only
+  bool share = true;               // --no-share: a model is loaded once, whatever the number of editors
+  std::string metrics_json;        // --metrics-json (lsp, complete): books are kept in memory only
   uint64_t seed = 0;               // --seed: greedy decoding draws nothing; kept for sampling
   int window_tokens = 2176;        // prompt budget: P and S of 1,450 + 500 is what a median request of a code
                                    // service holds (Azure trace 2023: p50 1,469 prompt tokens)
@@ -31,5 +33,7 @@ struct Options {
 
 /// The command line's flags for the settings above.
 void add_option_flags(CLI::App& app, Options& options);
+/// --metrics-json, for commands that answer.
+void add_metrics_flag(CLI::App& command, Options& options);
 
 }  // namespace foretoken::lsp

@@ -127,6 +127,8 @@ TEST(Architecture, FewFilesReadOrWriteJson) {
       "lsp/cli_complete.cpp",                           // requests as JSON lines
       "lsp/cli_doctor.cpp",     "lsp/cli_model.cpp",    // --json
       "lsp/cli_model_run.cpp",  "lsp/cli_bench.cpp",    // --json
+      "lsp/metrics.cpp",        "lsp/local_engine.cpp",  // what answers cost
+      "lsp/books.cpp",          "lsp/share_status.cpp",  // the same, of a command and of an engine
       "lsp/jsonrpc.h",          "lsp/jsonrpc.cpp",      // messages
       "lsp/protocol.h",         "lsp/protocol.cpp",     // to structs and back
       "lsp/protocol_parse.cpp", "lsp/server.h",        "lsp/server.cpp",  // method table

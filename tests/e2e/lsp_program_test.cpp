@@ -23,7 +23,8 @@ class LspProgram : public testing::Test {
     const std::string home = home_.path().string();
     return EditorProcess({"/usr/bin/env", "-u", "FORETOKEN_MODEL", "HOME=" + home,
                           "XDG_CACHE_HOME=" + home + "/cache",
-                          "XDG_CONFIG_HOME=" + home + "/config", FORETOKEN_BINARY, "lsp",
+                          "XDG_CONFIG_HOME=" + home + "/config",
+                          "XDG_RUNTIME_DIR=" + home + "/run", FORETOKEN_BINARY, "lsp",
                           "--stdio"});
   }
 
