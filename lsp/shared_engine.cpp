@@ -177,16 +177,15 @@ void SharedEngine::finish(Ticket ticket, engine::Completion completion) {
   if (done) done(std::move(completion));
 }
 
+/// Those of this moment: what is asked while they are answered is another matter.
 void SharedEngine::finish_all(const engine::Completion& completion) {
-  while (true) {
-    Ticket first = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      if (open_.empty()) return;
-      first = open_.begin()->first;
-    }
-    finish(first, completion);
+  std::vector<Ticket> tickets;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting_.clear();
+    for (const auto& [ticket, open] : open_) tickets.push_back(ticket);
   }
+  for (const Ticket ticket : tickets) finish(ticket, completion);
 }
 
 // ---- Who owns the engine: the loop's thread.
@@ -282,7 +281,6 @@ void SharedEngine::failed(const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
     failure_ = why;
-    waiting_.clear();
     settled_.notify_all();
   }
   finish_all(failure(why));
@@ -328,6 +326,10 @@ void SharedEngine::ask_again() {
 
 /// Gives what waits to the engine there is.
 void SharedEngine::pump() {
+  if (idle_) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return;
+  }
   if (idle_) return attach();
   while (local_ || attached_) {
     Ticket ticket = 0;
