@@ -14,7 +14,7 @@ Ran Program::run(const std::string& arguments, const std::string& input) const {
   // Redirections among the arguments stand behind these and win.
   const auto script = folder_.write(
       ".script", "export HOME='" + home + "' XDG_CACHE_HOME='" + home + "/cache' XDG_CONFIG_HOME='" + home +
-                     "/config'; unset FORETOKEN_MODEL\nexec '" FORETOKEN_BINARY "' <'" + in.string() +
+                     "/config' XDG_RUNTIME_DIR='" + home + "/run'; unset FORETOKEN_MODEL\nexec '" FORETOKEN_BINARY "' <'" + in.string() +
                      "' >'" + out.string() + "' 2>'" + err.string() + "' " + arguments + "\n");
   const std::string command = "cd '" + folder_.path().string() + "' && bash '" + script.string() + "'";
   const int status = std::system(command.c_str());
