@@ -25,7 +25,7 @@ struct AnswerCost {
 };
 
 /// Counts of values between borders that grow by the same factor: 8 to every doubling, so that a
-/// percentile read off is within 9 % of the true one. A value.
+/// percentile read off is within 9 % of the true one. A value; not thread-safe, Metrics guards its own.
 class Histogram {
  public:
   /// Borders from `first` on; smaller values fall below the first border.

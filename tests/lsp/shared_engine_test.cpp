@@ -2,20 +2,17 @@
 #include "lsp/shared_engine.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/support/fake_engine.h"
-#include "tests/support/share_peer.h"
-#include "tests/support/temp_folder.h"
+#include "tests/support/shared_processes.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -24,81 +21,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::chrono_literals;
-
-engine::Request a_request(const std::string& text, const std::string& document = "a") {
-  engine::Request request;
-  request.document = document;
-  request.text = std::make_shared<std::string>(text);
-  return request;
-}
-
-/// An answer that comes some time, and whether it came once. Thread-safe.
-class Answered {
- public:
-  EngineLink::Done done() {
-    return [this](engine::Completion completion) {
-      if (++count_ == 1) promise_.set_value(std::move(completion));
-    };
-  }
-  engine::Completion get() {
-    if (future_.wait_for(60s) != std::future_status::ready) return {.error = "no answer"};
-    return future_.get();
-  }
-  int count() const { return count_; }
-
- private:
-  std::atomic<int> count_ = 0;
-  std::promise<engine::Completion> promise_;
-  std::future<engine::Completion> future_ = promise_.get_future();
-};
-
-class SharedEngineTest : public testing::Test {
- protected:
-  /// One process: what it would load, and what it said.
-  struct Process {
-    std::shared_ptr<FakeEngine> fake;
-    std::vector<std::string> said;
-    std::atomic<int> loads = 0;
-    std::mutex mutex;
-    std::unique_ptr<SharedEngine> engine;  // last: ends first
-
-    std::vector<std::string> lines() {
-      const std::lock_guard lock(mutex);
-      return said;
-    }
-    void wait() { engine->wait({}); }
-    std::string ask(const std::string& text) {
-      Answered answer;
-      engine->submit(a_request(text), answer.done());
-      const engine::Completion completion = answer.get();
-      return completion.error.empty() ? completion.text : completion.error;
-    }
-  };
-
-  Sharing sharing() {
-    return {.folder = temp_ / "run", .key = "k", .version = "1", .name = "test", .user = ::geteuid()};
-  }
-  std::unique_ptr<Process> start(const std::string& name, bool gate_closed = false) {
-    return start(name, gate_closed, sharing());
-  }
-  std::unique_ptr<Process> start(const std::string& name, bool gate_closed, Sharing sharing) {
-    auto process = std::make_unique<Process>();
-    process->fake = std::make_shared<FakeEngine>(name, gate_closed);
-    process->engine = std::make_unique<SharedEngine>(
-        std::move(sharing),
-        [process = process.get()]() -> std::shared_ptr<EngineLink> {
-          ++process->loads;
-          return process->fake;
-        },
-        [process = process.get()](const std::string& line) {
-          const std::lock_guard lock(process->mutex);
-          process->said.push_back(line);
-        });
-    return process;
-  }
-
-  const test::TempFolder temp_;
-};
 
 TEST_F(SharedEngineTest, TheFirstOwnsAndTheOthersAttach) {
   const auto first = start("first");
@@ -258,127 +180,6 @@ TEST_F(SharedEngineTest, OneThatMayNotOwnAttachesOrKeepsToItself) {
   owner->wait();
   const auto attached = start("attached", false, guest);
   EXPECT_EQ(attached->ask("x"), "owner|a|0|x");
-}
-
-/// Owners in the hands of the test.
-class FalseOwner : public SharedEngineTest {
- protected:
-  void SetUp() override {
-    place_.emplace(temp_ / "run", "k", ::geteuid());
-    ownership_ = place_->try_own();
-    listening_ = ownership_->listen();
-  }
-  SharePeer accept() {
-    pollfd ready{listening_.get(), POLLIN, 0};
-    EXPECT_EQ(::poll(&ready, 1, SharePeer::kPatienceMs), 1);
-    return SharePeer(Fd(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
-  }
-  std::unique_ptr<Process> start_impatient() {
-    Sharing it = sharing();
-    it.patience = {.hello = 50ms, .ping = 5ms, .pings = 5, .again = 1ms};
-    return start("own", false, it);
-  }
-  std::optional<SharePlace> place_;
-  std::unique_ptr<Ownership> ownership_;
-  Fd listening_;
-};
-
-TEST_F(FalseOwner, ThatNeverAcceptsIsGivenUp) {
-  const auto process = start_impatient();
-  EXPECT_EQ(process->ask("x"), "own|a|0|x");
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("does not answer")));
-}
-
-TEST_F(FalseOwner, ThatHoldsTheLockAndDoesNotListenIsGivenUp) {
-  listening_ = Fd();
-  const auto process = start_impatient();
-  EXPECT_EQ(process->ask("x"), "own|a|0|x");
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("takes no connections")));
-}
-
-TEST_F(FalseOwner, ThatSaysGarbageIsGivenUp) {
-  const auto process = start_impatient();
-  SharePeer peer = accept();
-  peer.write("HTTP/1.1 400 Bad Request\r\n\r\n");
-  EXPECT_EQ(process->ask("x"), "own|a|0|x");
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("says what it may not")));
-}
-
-TEST_F(FalseOwner, ThatSaysWhatOnlyClientsSayIsGivenUp) {
-  const auto process = start_impatient();
-  SharePeer peer = accept();
-  peer.greet();
-  peer.send(share::Cancel{1});
-  EXPECT_EQ(process->ask("x"), "own|a|0|x");
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("says what only others say")));
-}
-
-TEST_F(FalseOwner, ThatSendsUsAwayIsGivenUp) {
-  const auto process = start_impatient();
-  SharePeer peer = accept();
-  peer.send(share::Refused{"full"});
-  EXPECT_EQ(process->ask("x"), "own|a|0|x");
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("sends us away: full")));
-}
-
-/// As a stopped process: it has greeted and been given work, and then nothing comes.
-TEST_F(FalseOwner, ThatFallsSilentWithWorkInHandIsGivenUp) {
-  const auto process = start_impatient();
-  SharePeer peer = accept();
-  peer.greet();
-  peer.send(share::Ready{"theirs", "none"});
-  process->wait();
-  EXPECT_EQ(process->engine->model_name(), "theirs");
-  Answered answer;
-  process->engine->submit(a_request("x"), answer.done());
-  EXPECT_EQ(answer.get().text, "own|a|0|x");
-  EXPECT_EQ(answer.count(), 1);
-  EXPECT_THAT(process->lines(), ElementsAre(HasSubstr("does not answer")));
-  EXPECT_EQ(process->ask("y"), "own|a|0|y");
-}
-
-/// Silent only between requests, or slow but alive: no reason to leave it.
-TEST_F(FalseOwner, ThatIsSlowAndAliveIsKept) {
-  const auto process = start_impatient();
-  SharePeer peer = accept();
-  peer.greet();
-  for (int i = 0; i < 10; ++i) {  // while it loads, too
-    ASSERT_TRUE(peer.receive_a<share::Ping>());
-    peer.send(share::Pong{});
-  }
-  peer.send(share::Ready{"theirs", "none"});
-  process->wait();
-  Answered answer;
-  process->engine->submit(a_request("x"), answer.done());
-  const auto submit = peer.receive_a<share::Submit>();
-  for (int i = 0; i < 10; ++i) {
-    ASSERT_TRUE(peer.receive_a<share::Ping>());
-    peer.send(share::Pong{});
-  }
-  peer.send(share::Answer{submit->id, {.text = "slow"}});
-  peer.send(share::Answer{submit->id, {.text = "twice"}});
-  peer.send(share::Answer{submit->id + 5, {.text = "never asked"}});
-  EXPECT_EQ(answer.get().text, "slow");
-  EXPECT_EQ(answer.count(), 1);
-  EXPECT_THAT(process->lines(), IsEmpty());
-  EXPECT_EQ(process->loads, 0);
-}
-
-/// A request that its owners die of is not given to everybody in turn.
-TEST_F(FalseOwner, ARequestThatOwnersDieOfIsGivenUp) {
-  Sharing guest = sharing();
-  guest.may_own = false;
-  const auto process = start("own", false, guest);
-  Answered answer;
-  for (int i = 0; i < 5; ++i) {
-    SharePeer peer = accept();
-    peer.greet();
-    peer.send(share::Ready{"theirs", "none"});
-    if (i == 0) process->engine->submit(a_request("x"), answer.done());
-    ASSERT_TRUE(peer.receive_a<share::Submit>()) << i;
-  }
-  EXPECT_THAT(answer.get().error, HasSubstr("ended 5 times"));
-  EXPECT_EQ(answer.count(), 1);
 }
 
 TEST_F(SharedEngineTest, AModelThatCannotLoadIsToldAndTriedAgain) {
