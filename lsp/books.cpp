@@ -53,7 +53,7 @@ void write_whole(const std::string& file, std::string_view text) {
 }
 
 Books::~Books() {
-  engine_.reset();
+  owned_.reset();
   try {
     write_whole(file_, metrics_.json().dump() + "\n");
   } catch (const std::exception& error) {

@@ -28,7 +28,8 @@ ShareConnection::ShareConnection(Fd socket, std::shared_ptr<Loop> loop, Handlers
                                      [self = self_](std::string fault) {
                                        if (*self == nullptr) return;
                                        // A sender that died inside a message has ended, no more.
-                                       (*self)->end(fault == kCutShort ? "" : std::move(fault));
+                                       if (fault == kCutShort) fault.clear();
+                                       (*self)->end(std::move(fault));
                                      }});
 }
 

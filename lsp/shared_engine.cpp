@@ -44,8 +44,9 @@ SharedEngine::~SharedEngine() {
   client_.reset();
   if (loader_.joinable()) loader_.join();
   {
-    const std::lock_guard lock(mutex_);
-    direct_.reset();
+    std::unique_lock lock(mutex_);
+    direct_ = nullptr;
+    settled_.wait(lock, [&] { return direct_calls_ == 0; });
   }
   local_.reset();  // answers what it has
   finish_all(cancelled("shutting down"));
@@ -61,9 +62,16 @@ void SharedEngine::wait(std::stop_token stop) {
 
 // ---- What callers do: any thread.
 
-std::shared_ptr<EngineLink> SharedEngine::direct() const {
-  const std::lock_guard lock(mutex_);
-  return direct_;
+SharedEngine::DirectCall::DirectCall(SharedEngine& shared) : shared_(shared) {
+  const std::lock_guard lock(shared_.mutex_);
+  engine_ = shared_.direct_;
+  if (engine_ != nullptr) ++shared_.direct_calls_;
+}
+
+SharedEngine::DirectCall::~DirectCall() {
+  if (engine_ == nullptr) return;
+  const std::lock_guard lock(shared_.mutex_);
+  if (--shared_.direct_calls_ == 0) shared_.settled_.notify_all();
 }
 
 EngineLink::Ticket SharedEngine::enqueue(engine::Request request, Done done) {
@@ -76,20 +84,20 @@ EngineLink::Ticket SharedEngine::enqueue(engine::Request request, Done done) {
 }
 
 EngineLink::Ticket SharedEngine::submit(engine::Request request, Done done) {
-  if (const auto engine = direct()) {
+  if (const DirectCall engine{*this}) {
     return engine->submit(std::move(request), std::move(done)) | kDirect;
   }
   return enqueue(std::move(request), std::move(done));
 }
 
 void SharedEngine::observe(engine::Request request) {
-  if (const auto engine = direct()) return engine->observe(std::move(request));
+  if (const DirectCall engine{*this}) return engine->observe(std::move(request));
   enqueue(std::move(request), nullptr);
 }
 
 void SharedEngine::cancel(Ticket ticket) {
   if ((ticket & kDirect) != 0) {
-    if (const auto engine = direct()) engine->cancel(ticket & ~kDirect);
+    if (const DirectCall engine{*this}) engine->cancel(ticket & ~kDirect);
     return;
   }
   {
@@ -119,7 +127,7 @@ void SharedEngine::cancel(Ticket ticket) {
 }
 
 void SharedEngine::account(const AnswerCost& cost) {
-  if (const auto engine = direct()) return engine->account(cost);
+  if (const DirectCall engine{*this}) return engine->account(cost);
   loop_->post([this, cost] {
     if (costs_.size() < kMostCosts) costs_.push_back(cost);
     settle_costs();
@@ -177,7 +185,7 @@ void SharedEngine::finish(Ticket ticket, engine::Completion completion) {
   if (done) done(std::move(completion));
 }
 
-/// Those of this moment: what is asked while they are answered is another matter.
+/// Those of this moment, not what is asked while they are answered.
 void SharedEngine::finish_all(const engine::Completion& completion) {
   std::vector<Ticket> tickets;
   {
@@ -337,7 +345,7 @@ void SharedEngine::pump() {
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.empty()) {
-        if (local_) direct_ = local_;  // from now on callers go there themselves
+        if (local_) direct_ = local_.get();  // from now on callers go there themselves
         return;
       }
       ticket = waiting_.front();

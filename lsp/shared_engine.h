@@ -91,7 +91,19 @@ class SharedEngine final : public EngineLink {
   void finish_all(const engine::Completion& completion);
   void told(uint64_t question, const std::string& json);
   void set_names(std::string model, std::string backend);
-  std::shared_ptr<EngineLink> direct() const;
+
+  /// A call to our own engine. The engine's thread makes some, so none may be the last to hold it.
+  class DirectCall {
+   public:
+    explicit DirectCall(SharedEngine& shared);
+    ~DirectCall();
+    explicit operator bool() const { return engine_ != nullptr; }
+    EngineLink* operator->() const { return engine_; }
+
+   private:
+    SharedEngine& shared_;
+    EngineLink* engine_;
+  };
 
   const Sharing sharing_;
   const Load load_;
@@ -100,7 +112,8 @@ class SharedEngine final : public EngineLink {
 
   mutable std::mutex mutex_;
   std::condition_variable_any settled_;
-  std::shared_ptr<EngineLink> direct_;  // our own engine, once nothing older waits for it
+  EngineLink* direct_ = nullptr;        // local_, once nothing older waits for it
+  int direct_calls_ = 0;
   std::map<Ticket, Open> open_;         // in the order asked
   std::deque<Ticket> waiting_;          // those of them that no engine has
   Ticket tickets_ = 0;
