@@ -9,7 +9,6 @@
 #include "lsp/answer_json.h"
 #include "lsp/engine_loader.h"
 #include "lsp/insertion.h"
-#include "lsp/log.h"
 #include "lsp/model_choice.h"
 #include "lsp/suggestions.h"
 
@@ -88,10 +87,11 @@ void finish_answer(const Snapshot& document, size_t cursor, std::string_view raw
   answer->text = valid_utf8(insertion.text);
 }
 
-std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop) {
+std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop,
+                                          LogLevel level) {
   return std::make_shared<EngineCompleter>(
       open_engine(choose_model(options), options, Share::serve,
-                  [](const std::string& line) { Log().warn(line); }, std::move(stop)),
+                  [level](const std::string& line) { Log(level).warn(line); }, std::move(stop)),
       options);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/completion.h"
 #include "lsp/completer.h"
 #include "lsp/engine_link.h"
+#include "lsp/log.h"
 #include "lsp/options.h"
 
 namespace foretoken::lsp {
@@ -33,7 +34,8 @@ class EngineCompleter : public Completer {
 
 /// Chooses and loads a model for a server (lsp/cli_lsp): slow, so not on the front thread. Throws
 /// std::exception with a line for the user.
-std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop);
+std::shared_ptr<Completer> load_completer(const Options& options, std::stop_token stop,
+                                          LogLevel level = LogLevel::warn);
 
 /// The mode a query asks for, decided from the text where it leaves that open. LF text.
 engine::Mode resolve_mode(engine::Mode wanted, std::string_view text, size_t cursor);

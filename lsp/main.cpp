@@ -36,7 +36,12 @@ int main(int argc, char** argv) {
   CLI::App* lsp_command = app.add_subcommand("lsp", "serve editors over the Language Server Protocol");
   add_lsp_flags(*lsp_command, lsp);
   add_metrics_flag(*lsp_command, options);
-  lsp_command->callback([&] { status = run_lsp(options, load_completer, lsp); });
+  lsp_command->callback([&] {
+    const auto load = [&](const Options& these, std::stop_token stop) {
+      return load_completer(these, std::move(stop), log_level_of(lsp.log_level).value_or(LogLevel::warn));
+    };
+    status = run_lsp(options, load, lsp);
+  });
 
   CLI::App* model_command = add_model_command(app, options, status);
   TokenizeArguments tokenize;

@@ -25,11 +25,10 @@ ShareConnection::ShareConnection(Fd socket, std::shared_ptr<Loop> loop, Handlers
                                      [self = self_](std::string reason) {
                                        if (*self != nullptr) (*self)->end(std::move(reason));
                                      },
-                                     [self = self_](std::string fault) {
+                                     [self = self_](const std::string& fault) {
                                        if (*self == nullptr) return;
                                        // A sender that died inside a message has ended, no more.
-                                       if (fault == kCutShort) fault.clear();
-                                       (*self)->end(std::move(fault));
+                                       (*self)->end(fault == kCutShort ? std::string() : fault);
                                      }});
 }
 
