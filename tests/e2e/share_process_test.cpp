@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,8 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "lsp/share_place.h"
 #include "tests/support/editor_process.h"
 #include "tests/support/program.h"
+#include "tests/support/share_peer.h"
 
 namespace foretoken::lsp {
 namespace {
@@ -172,6 +175,32 @@ TEST_F(SharedProgram, FiftyKilledOwnersCostNoReplyAndNoOtherProcess) {
     editors.push_back(start());
   }
   EXPECT_EQ(unchanged, 50);
+}
+
+/// 60 seconds at 50 messages a second, as fast as they go, from another process that does not read.
+TEST_F(SharedProgram, APeerThatDoesNotReadCostsTheOwnerLittle) {
+  const Editor owner = start();
+  const std::string folder = home() + "/run/foretoken";
+  const std::vector<std::string> keys = SharePlace::keys(folder);
+  ASSERT_EQ(keys.size(), 1u);
+  SharePeer peer(SharePlace(folder, keys[0], ::geteuid()).connect());
+  peer.greet(FORETOKEN_VERSION);
+  ASSERT_TRUE(peer.receive_a<share::Ready>());
+  const uint64_t before = owner->child.resident_bytes();
+  uint64_t sent = 0;
+  for (; sent < 3000 && !peer.full(); ++sent) {
+    const std::string body = share::encode(share::AskStatus{sent});
+    ASSERT_TRUE(peer.write(frame_header(body.size()) + body, 1000));
+  }
+  EXPECT_EQ(text_of(owner->answer_to(ask(*owner))), "return first + second");  // meanwhile
+  const uint64_t now = owner->child.resident_bytes();
+  EXPECT_LT(kSanitized || now < before ? 0 : now - before, 32u << 20);
+  if (peer.full()) --sent;  // the last was cut
+  for (uint64_t id = 0; id < sent; ++id) {
+    const auto told = peer.receive_a<share::Status>();
+    ASSERT_TRUE(told) << id;
+    ASSERT_EQ(told->id, id);
+  }
 }
 
 TEST_F(SharedProgram, ManyEditorsAtOnceHaveOneOwner) {
