@@ -162,7 +162,8 @@ void Engine::settle(const std::string& name, std::stop_token stop, bool limited)
 
 bool Engine::compute_idly(const std::vector<TokenId>& ids, std::stop_token stop, bool limited) {
   const Clock::time_point begun = Clock::now();
-  auto sequence = runtime_->tree().acquire(ids, static_cast<int>(ids.size()), /*reuse=*/true);
+  auto sequence = runtime_->tree().acquire(ids, static_cast<int>(ids.size()), /*reuse=*/true,
+                                            /*cut=*/false);
   std::span<const TokenId> rest = std::span(ids).subspan(size_t(sequence.length()));
   bool whole = true;
   while (whole && !rest.empty()) {

@@ -23,8 +23,7 @@ struct KvTree::Segment {
 
 namespace {
 
-/// A leaf that diverges late is cut back in place (its tail is a stale guess of what would be
-/// typed); one that diverges early may be another buffer's beginning, so it is kept and copied from.
+/// The longest tail that is cut off; one that parts earlier may be another buffer's beginning.
 constexpr int kCutAtMost = kPageTokens / 2;
 
 int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
@@ -50,7 +49,8 @@ KvTree::~KvTree() {
   }
 }
 
-KvTree::Sequence KvTree::acquire(std::span<const TokenId> tokens, int limit, bool reuse) {
+KvTree::Sequence KvTree::acquire(std::span<const TokenId> tokens, int limit, bool reuse,
+                                 bool cut) {
   Sequence s;
   s.shared_ = reuse;
   if (!reuse) return s;
@@ -77,7 +77,7 @@ KvTree::Sequence KvTree::acquire(std::span<const TokenId> tokens, int limit, boo
       if (!best->full()) break;
       continue;
     }
-    if (best->users == 0 && best->children.empty() && best->size() - matched <= kCutAtMost) {
+    if (cut && best->users == 0 && best->children.empty() && best->size() - matched <= kCutAtMost) {
       best->tokens.resize(size_t(matched));
       drop_unfilled(best);
       hold(best, matched);

@@ -46,8 +46,10 @@ class KvTree {
   };
 
   /// The longest cached prefix of `tokens`, at most `limit` tokens of it. `reuse` false: an empty
-  /// sequence that shares nothing and leaves nothing behind.
-  Sequence acquire(std::span<const TokenId> tokens, int limit, bool reuse);
+  /// sequence that shares nothing and leaves nothing behind. `cut`: a leaf that parts from `tokens`
+  /// only near its end is a stale guess of what would be typed, and is cut back in place; false: it
+  /// will be wanted again.
+  Sequence acquire(std::span<const TokenId> tokens, int limit, bool reuse, bool cut = true);
 
   /// Makes room for `more` tokens behind length(), evicting what nobody holds. False: the pool is
   /// too small (or held by others); length() and what was cached are unchanged.
