@@ -11,6 +11,7 @@
 
 #include "engine/error.h"
 #include "engine/gguf.h"
+#include "lsp/interrupt.h"
 #include "lsp/model_choice.h"
 #include "lsp/model_facts.h"
 #include "lsp/private_folder.h"
@@ -35,26 +36,6 @@ int failed(const std::exception& error) {
   report(error.what());
   return 1;
 }
-
-volatile sig_atomic_t interrupt_seen = 0;
-
-/// While it lives, Ctrl-C asks the pull to stop in an orderly way.
-class InterruptWatch {
- public:
-  InterruptWatch() {
-    struct sigaction action{};
-    action.sa_handler = [](int) { interrupt_seen = 1; };
-    sigaction(SIGINT, &action, &before_int_);
-    sigaction(SIGTERM, &action, &before_term_);
-  }
-  ~InterruptWatch() {
-    sigaction(SIGINT, &before_int_, nullptr);
-    sigaction(SIGTERM, &before_term_, nullptr);
-  }
-
- private:
-  struct sigaction before_int_{}, before_term_{};
-};
 
 const char* state_name(ModelState state) {
   switch (state) {
@@ -251,7 +232,7 @@ int run_model_pull(const std::string& name, bool again) {
     const InterruptWatch watch;
     signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error to report, not an end
     const Pulled pulled = pull(*entry, setting.catalogue, setting.paths, settings, progress,
-                               [] { return interrupt_seen != 0; });
+                               InterruptWatch::seen);
     std::fprintf(
         stderr, "%s is %s: %s%s\n", entry->name.c_str(), pulled.was_here ? "here already" : "here",
         short_path(pulled.path).c_str(),

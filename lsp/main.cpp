@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lsp/cli_bench.h"
+#include "lsp/cli_bench_keystroke.h"
 #include "lsp/cli_complete.h"
 #include "lsp/cli_doctor.h"
 #include "lsp/cli_lsp.h"
@@ -59,6 +60,11 @@ int main(int argc, char** argv) {
   CLI::App* bench_model = bench_command->add_subcommand("model", "prefill and decode speed of a model");
   add_bench_model_flags(*bench_model, bench);
   bench_model->callback([&] { status = run_bench_model(bench, options); });
+
+  BenchKeystrokeArguments keystroke;
+  CLI::App* bench_keystroke = bench_command->add_subcommand("keystroke", "what a key costs while a person types");
+  add_bench_keystroke_flags(*bench_keystroke, keystroke);
+  bench_keystroke->callback([&] { status = run_bench_keystroke(keystroke, options); });
 
   add_doctor_command(app, options, status);
   add_status_command(app, status);

@@ -98,11 +98,13 @@ pid_t spawn(std::vector<std::string> argv, std::vector<std::string> environment,
 CommandResult run_command(const std::vector<std::string>& argv,
                           const std::vector<std::string>& settings,
                           const std::function<void(std::string_view)>& output,
-                          const std::function<bool()>& go_on) {
+                          const std::function<bool()>& go_on,
+                          const std::function<void(int)>& started) {
   Pipe out, err;
   const pid_t pid = spawn(argv, merged_environment(settings), out.write.get(), err.write.get());
   if (pid < 0) return {.errors = argv[0] + " cannot be started"};
   Child child(pid);
+  if (started) started(pid);
   out.write = Fd();
   err.write = Fd();
 

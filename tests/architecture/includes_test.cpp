@@ -129,6 +129,8 @@ TEST(Architecture, FewFilesReadOrWriteJson) {
       "lsp/cli_model_run.cpp",  "lsp/cli_bench.cpp",    // --json
       "lsp/metrics.cpp",        "lsp/local_engine.cpp",  // what answers cost
       "lsp/books.cpp",          "lsp/share_status.cpp",  // the same, of a command and of an engine
+      "lsp/cli_bench_keystroke.cpp", "lsp/keystroke_report.cpp", "lsp/peer_comparison.cpp",  // --json
+      "lsp/peer_server.cpp",                            // another server's requests and answers
       "lsp/jsonrpc.h",          "lsp/jsonrpc.cpp",      // messages
       "lsp/protocol.h",         "lsp/protocol.cpp",     // to structs and back
       "lsp/protocol_parse.cpp", "lsp/server.h",        "lsp/server.cpp",  // method table
