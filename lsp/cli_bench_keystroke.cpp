@@ -7,6 +7,7 @@
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
 
 #include "lsp/completion.h"
@@ -49,6 +50,23 @@ TypedFile read_typed_file(const std::string& path) {
   return file;
 }
 
+/// The names between commas.
+std::vector<std::string> phase_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::istringstream stream(text);
+  for (std::string name; std::getline(stream, name, ',');) names.push_back(name);
+  return names;
+}
+
+/// The first name that is none; "": there is no such.
+std::string unknown_phase(const std::string& text) {
+  for (const std::string& one : phase_names(text)) {
+    const bool known = std::ranges::any_of(kPhases, [&](Phase phase) { return one == name(phase); });
+    if (!known && one != kNoPhase) return one;
+  }
+  return "";
+}
+
 /// Each phase at a place of its own: one does not warm the cache for the next.
 double place_of(Phase phase) { return 0.45 + 0.08 * double(phase); }
 
@@ -56,8 +74,8 @@ std::vector<KeyRecord> play_phases(Completer& completer, const std::vector<Typed
                                    const BenchKeystrokeArguments& arguments, uint64_t seed,
                                    ordered_json& skipped) {
   std::vector<KeyRecord> records;
+  const std::vector<std::string> wanted = phase_names(arguments.phases);
   for (const Phase phase : kPhases) {
-    const auto& wanted = arguments.phases;
     if (!wanted.empty() && std::ranges::find(wanted, name(phase)) == wanted.end()) continue;
     const size_t count = phase == Phase::two_files ? 2 : 1;
     if (files.size() < count) {
@@ -104,12 +122,13 @@ std::vector<PeerPlace> places_in(const std::vector<TypedFile>& files, const engi
 void add_bench_keystroke_flags(CLI::App& command, BenchKeystrokeArguments& arguments) {
   command.add_option("files", arguments.files, "files to type in; two or more for the phase two_files")
       ->required();
-  std::vector<std::string> names = {kNoPhase};
-  for (const Phase phase : kPhases) names.emplace_back(name(phase));
-  command.add_option("--phases", arguments.phases, "some of the phases, separated by commas; none: no typing")
-      ->delimiter(',')
-      ->expected(1)
-      ->check(CLI::IsMember(names));
+  command.add_option("--phases", arguments.phases,
+                     "some of steady, bursts, backspaces, line_breaks, two_files, accept, separated by "
+                     "commas; none: no typing")
+      ->check([](const std::string& text) {
+        const std::string wrong = unknown_phase(text);
+        return wrong.empty() ? "" : "there is no phase \"" + wrong + "\"";
+      });
   command.add_option("--pace", arguments.pace,
                      "real: keys at their time, answered or not; fast: each when the last is answered")
       ->check(CLI::IsMember({"real", "fast"}));
@@ -159,7 +178,7 @@ int run_bench_keystroke(const BenchKeystrokeArguments& arguments, const Options&
     for (const KeyRecord& record : records) {
       if (!record.error.empty()) throw std::runtime_error(record.error);
     }
-    out.update(keystrokes_json(records));
+    if (!records.empty()) out.update(keystrokes_json(records));
     out["skipped"] = std::move(skipped);
     if (!places.empty()) {
       const InterruptWatch watch;  // the server ends with this process

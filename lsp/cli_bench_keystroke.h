@@ -14,7 +14,7 @@ namespace foretoken::lsp {
 
 struct BenchKeystrokeArguments {
   std::vector<std::string> files;
-  std::vector<std::string> phases;  // empty: all of them
+  std::string phases;               // separated by commas; "": all of them
   std::string pace = "real";
   int keys = 120;
   std::string peer_server;          // "": none

@@ -1,10 +1,12 @@
 #include "lsp/peer_comparison.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -24,7 +26,7 @@ using nlohmann::ordered_json;
 constexpr int kTokens = 16;
 constexpr size_t kKeysPerPlace = 16;
 constexpr std::chrono::milliseconds kLook{50}, kRestPatience{5000};
-constexpr double kAtRest = 0.1;  // of one processor
+constexpr double kAtRest = 0.1, kQuiet = 0.1;  // of one processor
 
 double ms(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
@@ -35,13 +37,22 @@ double own_cpu_ms() {
   return of(usage.ru_utime) + of(usage.ru_stime);
 }
 
+/// Processor time that the machine has spent on anything, all processors together; 0: not told here.
+double machine_cpu_ms() {
+  std::ifstream stat("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0;
+  stat >> cpu >> user >> nice >> system;
+  return stat ? (user + nice + system) * 1000 / double(::sysconf(_SC_CLK_TCK)) : 0;
+}
+
 /// One key on one side.
 struct Measured {
   double ttft_ms = 0, total_ms = 0;
   int new_tokens = 0, reused_tokens = 0, output_tokens = 0;
   bool full = false;        // the number of tokens that was asked for, from the model
   bool line_right = false;  // the line as it stands in the file
-  double others_cpu_ms = 0; // processor time of all other sides meanwhile
+  double others_cpu_ms = 0; // processor time that everything else on the machine took meanwhile
 };
 
 /// Someone who answers keys. Front thread.
@@ -169,10 +180,10 @@ ordered_json compare_with_peer(Completer& completer, const std::vector<PeerPlace
   const auto ask = [&](Side& side, const PeerPlace& place, size_t typed) {
     if (interrupted()) throw std::runtime_error("interrupted");
     wait_for_rest(sides);
-    const double own = side.cpu_ms(), all = cpu_of(sides);
+    const double own = side.cpu_ms(), all = machine_cpu_ms();
     Measured measured = side.server ? ask_peer(*side.server, place, typed)
                                     : ask_here(completer, place, typed, ++version);
-    measured.others_cpu_ms = std::max(0.0, (cpu_of(sides) - all) - (side.cpu_ms() - own));
+    measured.others_cpu_ms = std::max(0.0, (machine_cpu_ms() - all) - (side.cpu_ms() - own));
     return measured;
   };
   for (const PeerPlace& place : places) {
@@ -225,6 +236,7 @@ std::string peer_table(const ordered_json& comparison) {
                 comparison.at("output_tokens").get<int>(), comparison.at("keys_counted").get<int>(),
                 comparison.at("places").get<int>());
   std::string out = line;
+  bool busy = false;
   out += "                                  ttft ms  x ours   total ms  x ours  new  reused  lines right\n";
   for (const ordered_json& side : comparison.at("sides")) {
     const auto p50 = [&](const char* name) { return side.at(name).at("p50").get<double>(); };
@@ -234,7 +246,9 @@ std::string peer_table(const ordered_json& comparison) {
                   side.at("total_times_ours").get<double>(), p50("new_tokens"), p50("reused_tokens"),
                   side.at("lines_right").get<int>());
     out += line;
+    busy |= p50("others_cpu_ms") > kQuiet * p50("total_ms");
   }
+  if (busy) out += "the machine was not quiet meanwhile: others took more than a tenth of a processor\n";
   return out + "beside " + comparison.at("binary").get<std::string>() + "\n";
 }
 

