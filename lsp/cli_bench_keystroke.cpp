@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -150,9 +151,13 @@ int run_bench_keystroke(const BenchKeystrokeArguments& arguments, const Options&
     if (!peer.binary.empty()) peer.version = peer_version(peer.binary);
 
     const ModelChoice choice = announced_model(options);
+    const bool replay = arguments.pace == "fast";  // then nothing depends on the clock
+    Options settings = options;
+    if (replay) settings.idle_ms = 0;
+    const engine::EngineOptions how{replay, std::chrono::milliseconds(settings.idle_ms)};
     const auto link = std::make_shared<LocalEngine>(
-        std::make_shared<engine::Engine>(load_runtime(choice, options)));
-    EngineCompleter completer(link, options);
+        std::make_shared<engine::Engine>(load_runtime(choice, settings), how));
+    EngineCompleter completer(link, settings);
     const engine::Runtime& runtime = link->engine().runtime();
     peer.model_file = choice.path.string();
     peer.threads = runtime.backend().threads();

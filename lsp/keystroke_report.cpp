@@ -41,6 +41,7 @@ std::string row(const std::string& title, const ordered_json& keys) {
 ordered_json percentiles_json(const Percentiles& values) {
   const auto rounded = [](double value) { return std::round(value * 1000) / 1000; };
   return {{"count", values.count},
+          {"min", rounded(values.min)},
           {"p50", rounded(values.p50)},
           {"p95", rounded(values.p95)},
           {"p99", rounded(values.p99)},

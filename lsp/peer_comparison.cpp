@@ -77,6 +77,7 @@ Measured ask_here(Completer& completer, const PeerPlace& place, size_t typed, in
   query.path = place.path;
   query.mode = engine::Mode::block;
   query.max_tokens = kTokens;
+  query.from_engine = true;
   std::promise<std::pair<CompletionAnswer, Clock::time_point>> answered;
   const auto start = Clock::now();
   completer.start(std::move(query), [&](CompletionAnswer answer) {
@@ -175,7 +176,7 @@ ordered_json compare_with_peer(Completer& completer, const std::vector<PeerPlace
                                const PeerComparisonSetup& setup,
                                const std::function<bool()>& interrupted) {
   std::vector<Side> sides = start_sides(setup, interrupted);
-  int asked = 0, counted = 0, without_engine = 0, short_answers = 0, used_places = 0;
+  int asked = 0, counted = 0, used_places = 0;
   int64_t version = 0;
   const auto ask = [&](Side& side, const PeerPlace& place, size_t typed) {
     if (interrupted()) throw std::runtime_error("interrupted");
@@ -198,10 +199,7 @@ ordered_json compare_with_peer(Completer& completer, const std::vector<PeerPlace
         row[at] = ask(sides[at], place, typed);
       }
       ++asked;
-      if (!row[0].full && row[0].output_tokens == 0) ++without_engine;
-      const bool counts = std::ranges::all_of(row, &Measured::full);
-      if (!counts && row[0].output_tokens > 0) ++short_answers;
-      if (!counts) continue;
+      if (!std::ranges::all_of(row, &Measured::full)) continue;
       ++counted;
       for (size_t i = 0; i < sides.size(); ++i) sides[i].counted.push_back(row[i]);
     }
@@ -213,8 +211,6 @@ ordered_json compare_with_peer(Completer& completer, const std::vector<PeerPlace
                       {"places", used_places},
                       {"keys_asked", asked},
                       {"keys_counted", counted},
-                      {"answered_without_engine", without_engine},
-                      {"ended_early", short_answers},
                       {"sides", ordered_json::array()}};
   const auto half = [](const Side& side, double Measured::*member) {
     std::vector<double> values;

@@ -3,8 +3,8 @@
 //
 // A place is a line of a real file with 1,450 tokens before it and 500 behind it; that, and no more,
 // is the document. Half of the line is typed key by key, and every key is asked of every side, one
-// after the other, each when the processors have come to rest. A key counts where this engine really
-// ran (no answer from an earlier suggestion) and every side decoded the full number of tokens.
+// after the other, each when the processors have come to rest. This engine runs at every key, whatever
+// it suggested before. A key counts where every side decoded the full number of tokens.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,7 @@ Percentiles percentiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const size_t n = values.size();
   const auto at = [&](size_t percent) { return values[(n * percent + 99) / 100 - 1]; };
-  return {n, at(50), at(95), at(99), values.back()};
+  return {n, values.front(), at(50), at(95), at(99), values.back()};
 }
 
 }  // namespace foretoken::lsp

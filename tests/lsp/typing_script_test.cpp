@@ -142,6 +142,7 @@ TEST(Percentiles, AreValuesThatWereMeasured) {
   std::vector<double> hundred;
   for (int i = 100; i >= 1; --i) hundred.push_back(i);
   const Percentiles many = percentiles(hundred);
+  EXPECT_EQ(many.min, 1);
   EXPECT_EQ(many.p50, 50);
   EXPECT_EQ(many.p95, 95);
   EXPECT_EQ(many.p99, 99);
