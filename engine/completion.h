@@ -51,6 +51,13 @@ struct Timings {
   int drafted_tokens = 0, accepted_tokens = 0;
 };
 
+/// Text from elsewhere that the model should see before the current file.
+struct ContextItem {
+  std::string kind = "snippet";  // as the card names it: "definition", "edit history", …
+  std::string path;              // shown to the model
+  std::string text;              // whole lines, LF
+};
+
 /// A row of the context card: one part of the prompt and what it cost.
 struct CardRow {
   std::string tier;       // "core", "extended", "background", "structure"

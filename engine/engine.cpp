@@ -72,7 +72,8 @@ void Engine::run(const std::shared_ptr<Scheduler::Run>& run) {
   const Layout* layout = nullptr;
   if (guess) {
     tried = document(request.document).layouts;
-    layout = &tried.place(runtime_->tokenizer(), limits(request.usual_layout), *request.text, request.cursor);
+    layout = &tried.place(runtime_->tokenizer(), limits(request.usual_layout), *request.text,
+                          request.cursor, request.context);
   } else {
     layout = &place(request);
   }
@@ -116,7 +117,8 @@ const Layout& Engine::place(const Request& request) {
   doc.path = request.path;
   doc.reuse = request.reuse;
   const Layout& layout =
-      doc.layouts.place(runtime_->tokenizer(), limits(request.usual_layout), *request.text, request.cursor);
+      doc.layouts.place(runtime_->tokenizer(), limits(request.usual_layout), *request.text,
+                        request.cursor, request.context);
   if (!request.usual_layout) {
     std::erase(unsettled_, request.document);
     unsettled_.push_front(request.document);
@@ -146,6 +148,8 @@ void Engine::settle(const std::string& name, std::stop_token stop, bool limited)
     const std::string prefix = layouts.plain_prefix();
     if (prefix.empty() || runtime_->fim().order != FimOrder::prefix_suffix_middle) return;
     Layout plain;
+    plain.context = layouts.current().context;
+    plain.context_ids = layouts.current().context_ids;
     plain.prefix_ids = tokenizer.encode(prefix);
     if (computed(plain, "", PromptUpTo::prefix)) layouts.plain_computed();
   };

@@ -80,6 +80,21 @@ size_t anchor_above(const Tokenizer& tokenizer, const LayoutLimits& limits, std:
   return anchor;
 }
 
+void take_context(const Tokenizer& tokenizer, const LayoutLimits& limits,
+                  const std::vector<ContextItem>& items, Layout* layout) {
+  layout->context.clear();
+  layout->context_ids.clear();
+  int used = 0;
+  for (const ContextItem& item : items) {
+    if (item.text.size() > size_t(limits.context()) * kBytesPerToken) continue;
+    std::vector<TokenId> ids = tokenizer.encode(item.text);
+    if (used + static_cast<int>(ids.size()) > limits.context()) continue;
+    used += static_cast<int>(ids.size());
+    layout->context.push_back(item);
+    layout->context_ids.push_back(std::move(ids));
+  }
+}
+
 Layout cut_layout(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
                   size_t cursor, size_t window_start, size_t anchor) {
   Layout layout;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/completion.h"
 #include "engine/tokenizer.h"
 
 namespace foretoken::engine {
@@ -23,6 +24,7 @@ struct LayoutLimits {
 
   int prefix() const { return window * 3 / 4; }       // P and T
   int suffix() const { return window / 4; }
+  int context() const { return window / 4; }          // items beyond this are left out, whole
   int middle() const { return window / 4; }           // T beyond this is due for a new anchor
   int longest_middle() const { return window / 2; }   // T beyond this gets one at once
   int longest_left() const { return window * 5 / 4; } // P and T beyond this too
@@ -34,6 +36,8 @@ struct Layout {
   std::string prefix, suffix;            // P and S
   std::vector<TokenId> prefix_ids, suffix_ids;
   std::string middle;                    // T
+  std::vector<ContextItem> context;      // stands before P; pinned with the anchor
+  std::vector<std::vector<TokenId>> context_ids;  // of their texts
   bool moved = false;                    // the anchor, or S, was set for this request
 };
 
@@ -56,6 +60,10 @@ std::string_view suffix_within(const Tokenizer& tokenizer, std::string_view afte
 /// with at most `most_bytes` between it and the cursor. Inside a giant line, a place in that line.
 size_t anchor_above(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
                     size_t cursor, size_t window_start, size_t most_bytes);
+
+/// Fills the layout's context with the items that fit, in order.
+void take_context(const Tokenizer& tokenizer, const LayoutLimits& limits,
+                  const std::vector<ContextItem>& items, Layout* layout);
 
 /// P, S and T cut out and tokenised.
 Layout cut_layout(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,

@@ -16,12 +16,19 @@ size_t common_prefix(std::string_view a, std::string_view b) {
   return size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
+void keep_context(const Layout& from, Layout* to) {
+  to->context = from.context;
+  to->context_ids = from.context_ids;
+}
+
 }  // namespace
 
 const Layout& LayoutHistory::place(const Tokenizer& tokenizer, const LayoutLimits& limits,
-                                   std::string_view text, size_t cursor) {
+                                   std::string_view text, size_t cursor,
+                                   const std::vector<ContextItem>& context) {
   if (limits.usual) {
     Placed usual = anchored(tokenizer, limits, text, cursor, false);
+    take_context(tokenizer, limits, context, &usual.layout);
     placed_.assign(1, std::move(usual));
     return placed_.front().layout;
   }
@@ -35,13 +42,16 @@ const Layout& LayoutHistory::place(const Tokenizer& tokenizer, const LayoutLimit
                                                 cursor - placed_.front().layout.anchor);
   } else {
     auto next = with_new_suffix(tokenizer, limits, text, cursor);
-    if (!next) next = anchored(tokenizer, limits, text, cursor, false);
+    if (!next) {
+      next = anchored(tokenizer, limits, text, cursor, false);
+      take_context(tokenizer, limits, context, &next->layout);
+    }
     placed_.push_front(*std::move(next));
     if (placed_.size() > kRemembered) placed_.pop_back();
   }
   placed_.front().text_bytes = text.size();
   cursor_ = cursor;
-  plan_ahead(tokenizer, limits, text, cursor);
+  plan_ahead(tokenizer, limits, text, cursor, context);
   return placed_.front().layout;
 }
 
@@ -129,12 +139,16 @@ std::optional<LayoutHistory::Placed> LayoutHistory::with_new_suffix(const Tokeni
     for (const Placed& placed : placed_) plain = std::max(plain, placed.plain_bytes);
     const size_t prefix = near.layout.prefix.size();
     const size_t unread = prefix > plain ? prefix - plain : 0;
-    if (suffix.size() + near.layout.middle.size() + unread < best_cost) return near;
+    if (suffix.size() + near.layout.middle.size() + unread < best_cost) {
+      keep_context(placed_.front().layout, &near.layout);
+      return near;
+    }
   }
   if (best == nullptr) return std::nullopt;
   Placed kept = *best;
   kept.layout = cut_layout(tokenizer, limits, text, cursor, best_anchor - best->layout.prefix.size(),
                            best_anchor);
+  keep_context(best->layout, &kept.layout);
   kept.first_middle = kept.layout.middle.size();
   return kept;
 }
@@ -186,7 +200,8 @@ LayoutHistory::Placed LayoutHistory::anchored(const Tokenizer& tokenizer, const 
 }
 
 void LayoutHistory::plan_ahead(const Tokenizer& tokenizer, const LayoutLimits& limits,
-                               std::string_view text, size_t cursor) {
+                               std::string_view text, size_t cursor,
+                               const std::vector<ContextItem>& context) {
   if (plan_) {
     plan_->layout.moved = false;
     if (still_fits(tokenizer, limits, text, cursor, &*plan_)) {
@@ -206,6 +221,7 @@ void LayoutHistory::plan_ahead(const Tokenizer& tokenizer, const LayoutLimits& l
     placed_.front().near = false;  // there is nothing more to have
     return;
   }
+  take_context(tokenizer, limits, context, &full.layout);
   plan_ = std::move(full);
 }
 

@@ -8,6 +8,8 @@
 //   T too long, or first seen  a new anchor at once, at its price
 //   text right of the cursor   S anew, or S and a near anchor: whichever costs less. A jump costs at
 //   changed, or a jump         most what lies between and S; the full anchor is planned
+//   other context items        kept for the next planned anchor, or for a window that jumps: they stand
+//                              before everything else
 //   back at a former place     the layout of that place, whose prompt is likely still cached
 //
 // A function of the document, its history of requests and plans carried out, and the limits: never of
@@ -27,7 +29,7 @@ class LayoutHistory {
  public:
   /// `text` has LF line ends; cursor <= text.size(). Valid until the next call.
   const Layout& place(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
-                      size_t cursor);
+                      size_t cursor, const std::vector<ContextItem>& context = {});
 
   /// The layout that should come next: compute its prompt, then call carry_out(). Null: none is due.
   const Layout* planned() const { return plan_ ? &plan_->layout : nullptr; }
@@ -36,6 +38,7 @@ class LayoutHistory {
   /// P and the complete lines of T: computed without S they make the next anchor and every jump cheap.
   /// "" where that is computed already, as plain_computed() says.
   std::string plain_prefix() const;
+  const Layout& current() const { return placed_.front().layout; }  // after a first place()
   void plain_computed();
 
  private:
@@ -58,7 +61,7 @@ class LayoutHistory {
   Placed anchored(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
                   size_t cursor, bool near) const;
   void plan_ahead(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
-                  size_t cursor);
+                  size_t cursor, const std::vector<ContextItem>& context);
 
   size_t plain_length() const;
 

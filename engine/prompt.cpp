@@ -12,11 +12,11 @@ class Builder {
   void control(std::optional<TokenId> id) {
     if (id) add("structure", std::span(&*id, 1));
   }
-  void add(std::string_view kind, std::span<const TokenId> ids) {
+  void add(std::string_view kind, std::span<const TokenId> ids, int item = -1) {
     if (ids.empty()) return;
     const int begin = static_cast<int>(prompt_.ids.size());
     prompt_.ids.insert(prompt_.ids.end(), ids.begin(), ids.end());
-    prompt_.parts.push_back({kind, begin, static_cast<int>(prompt_.ids.size())});
+    prompt_.parts.push_back({kind, begin, static_cast<int>(prompt_.ids.size()), item});
   }
 
  private:
@@ -38,6 +38,12 @@ Prompt make_prompt(const Tokenizer& tokenizer, const Fim& fim, std::string_view 
   const std::string name = std::string(path) + "\n";
 
   b.control(fim.bos);
+  for (size_t i = 0; i < layout.context.size() && fim.files != Fim::Files::none; ++i) {
+    const bool comment = fim.files == Fim::Files::hash_comment;
+    if (!comment) b.control(fim.file_separator);
+    b.add("context", text((comment ? "#" : "") + layout.context[i].path + "\n"), int(i));
+    b.add("context", layout.context_ids[i], int(i));
+  }
   if (!path.empty()) {
     switch (fim.files) {
       case Fim::Files::none:
@@ -91,6 +97,11 @@ std::vector<CardRow> make_card(const Prompt& prompt, std::string_view path, cons
     row.tier = part.kind == "structure" || part.kind == "header" ? "structure" : "core";
     row.kind = part.kind;
     row.path = path;
+    if (part.item >= 0) {
+      row.tier = "extended";
+      row.kind = layout.context[size_t(part.item)].kind;
+      row.path = layout.context[size_t(part.item)].path;
+    }
     row.rendition = "full";
     row.tokens = part.end - part.begin;
     row.reused = std::clamp(reused - part.begin, 0, row.tokens);

@@ -16,8 +16,9 @@ namespace foretoken::engine {
 
 /// A stretch of the prompt with one origin.
 struct PromptPart {
-  std::string_view kind;  // "header", "prefix", "suffix", "middle", "structure" (control tokens)
+  std::string_view kind;  // "header", "prefix", "suffix", "middle", "context", "structure" (control tokens)
   int begin = 0, end = 0; // token indices
+  int item = -1;          // of the context, which one
 };
 
 struct Prompt {

@@ -16,6 +16,7 @@ struct Request {
   std::string path;                          // shown to the model; may be empty
   std::shared_ptr<const std::string> text;   // LF line ends
   size_t cursor = 0;                         // byte offset, <= text->size()
+  std::vector<ContextItem> context;          // most important first; see LayoutLimits::context()
   Mode mode = Mode::line;                    // not `decide`
   int max_tokens = 64;
   Priority priority = Priority::typing;

@@ -21,13 +21,13 @@ Runtime::Runtime(RuntimeOptions options)
   }
   model_ = std::make_unique<Model>(file, *backend_);
 
-  // P and S fill the window, T may grow by half of it, then the answer; the header and control
+  // P and S fill the window, T may grow by half of it, context takes up to a quarter, then the answer; the header and control
   // tokens take a few dozen.
   constexpr int kHeader = 64;
   const int for_prompt = config.context - options.longest_output - kHeader;
-  window_ = std::clamp(options.window, 16, std::max(16, for_prompt * 2 / 3));
+  window_ = std::clamp(options.window, 16, std::max(16, for_prompt * 4 / 7));
   const int longest_request =
-      std::min(config.context, window_ * 3 / 2 + options.longest_output + kHeader);
+      std::min(config.context, window_ * 7 / 4 + options.longest_output + kHeader);
 
   const kernels::KvShape shape{config.layers, config.kv_heads, config.head_dim, 1};
   const size_t page = backend_->kv_bytes_per_page(shape);

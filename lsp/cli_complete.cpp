@@ -219,6 +219,20 @@ T field(const json& request, const char* name, T fallback) {
   return it->get<T>();
 }
 
+std::vector<engine::ContextItem> read_context(const json& items) {
+  if (!items.is_array()) throw Failed("context must be a list of {path, text}");
+  std::vector<engine::ContextItem> context;
+  for (const json& item : items) {
+    if (!item.is_object()) throw Failed("context must be a list of {path, text}");
+    engine::ContextItem read;
+    read.path = field<std::string>(item, "path", "");
+    read.text = to_lf(field<std::string>(item, "text", ""));
+    if (!read.text.empty() && read.text.back() != '\n') read.text += '\n';
+    context.push_back(std::move(read));
+  }
+  return context;
+}
+
 CompletionQuery read_request(const json& request, const CompleteArguments& arguments,
                              const Options& options) {
   if (!request.is_object()) throw Failed("a request is a JSON object");
@@ -255,6 +269,7 @@ CompletionQuery read_request(const json& request, const CompleteArguments& argum
   query.want_prompt = field<bool>(request, "dump_prompt", arguments.dump_prompt);
   query.want_hashes = field<bool>(request, "hashes", arguments.hashes);
   query.from_engine = field<bool>(request, "from_engine", arguments.from_engine);
+  if (given("context")) query.context = read_context(request["context"]);
   if (given("raw")) query.raw = field<std::string>(request, "raw", "");
   return query;
 }

@@ -18,6 +18,7 @@ struct CompletionQuery {
   std::shared_ptr<const Snapshot> document;
   size_t cursor = 0;                       // byte offset into document->text()
   std::string path;                        // as the prompt shows it: relative to the root
+  std::vector<engine::ContextItem> context;  // for the model to see before the file
   engine::Mode mode = engine::Mode::decide;
   int max_tokens = 0;                      // 0: the mode's default
   bool reuse = true;                       // --no-cache: false

@@ -163,6 +163,7 @@ engine::Request EngineCompleter::Shared::request_for(const CompletionQuery& quer
   engine::Request request;
   request.document = canonical_uri(document->uri());
   request.path = query.path;
+  request.context = query.context;
   request.text = std::shared_ptr<const std::string>(document, &document->lf());
   request.cursor = document->to_lf_offset(std::min(query.cursor, document->text().size()));
   request.mode = resolve_mode(query.mode, document->lf(), request.cursor);

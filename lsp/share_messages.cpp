@@ -24,9 +24,15 @@ constexpr size_t kLongestName = 64u << 10;
 template <class V>
 void fields(V& v, engine::Request& s) {  // text: as a TextChange beside it
   v("document", s.document), v("path", s.path), v("cursor", s.cursor), v("mode", s.mode);
+  v("context", s.context);
   v("max_tokens", s.max_tokens), v("priority", s.priority), v("reuse", s.reuse);
   v("healing", s.healing), v("usual_layout", s.usual_layout), v("want_card", s.want_card);
   v("want_prompt", s.want_prompt), v("want_hashes", s.want_hashes);
+}
+
+template <class V>
+void fields(V& v, engine::ContextItem& s) {
+  v("kind", s.kind), v("path", s.path), v("text", s.text);
 }
 
 template <class V>

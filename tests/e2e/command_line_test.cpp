@@ -129,6 +129,22 @@ TEST(CompleteJsonLines, AnswersInOrderAndErrorsAsLines) {
   EXPECT_LE(answers[6]["timings"]["new_tokens"].get<int>(), 6);
 }
 
+TEST(CompleteJsonLines, ShowsTheModelOtherText) {
+  const Program p;
+  const json request = {{"path", "a.py"}, {"prefix", "x = "}, {"suffix", "\n"}, {"dump_prompt", true}, {"card", true},
+                        {"context", {{{"path", "b.py"}, {"text", "LIMIT = 3"}}}}};
+  const json wrong = {{"path", "a.py"}, {"prefix", "x = "}, {"suffix", ""}, {"context", "b.py"}};
+  const Ran ran = p.run("complete --jsonl --model pocket", request.dump() + "\n" + wrong.dump() + "\n");
+  std::istringstream stream(ran.out);
+  std::string first, second;
+  std::getline(stream, first);
+  std::getline(stream, second);
+  const std::string prompt = json::parse(first)["prompt"];
+  EXPECT_NE(prompt.find("b.py\nLIMIT = 3\n"), std::string::npos) << prompt;
+  EXPECT_LT(prompt.find("LIMIT"), prompt.find("a.py"));
+  EXPECT_EQ(json::parse(second)["error"], "context must be a list of {path, text}");
+}
+
 TEST(CompleteJsonLines, WithoutTheCacheSaysTheSameAndReusesNothing) {
   const Program p;
   std::string input;

@@ -18,6 +18,8 @@ class Session {
   Session(Engine& engine, std::string document) : engine_(engine), document_(std::move(document)) {}
 
   std::string before, after;
+  std::vector<ContextItem> context;
+  bool want_card = false;
   bool reuse = true;
   bool hashes = false;
   int max_tokens = 4;
@@ -28,6 +30,8 @@ class Session {
     r.text = std::make_shared<const std::string>(before + after);
     r.cursor = before.size();
     r.max_tokens = max_tokens;
+    r.context = context;
+    r.want_card = want_card;
     r.reuse = reuse;
     r.want_hashes = hashes;
     std::promise<Completion> answered;
@@ -206,6 +210,52 @@ TEST_F(TypingCost, OfASecondFileIsPaidOnce) {
     EXPECT_LE(ask().new_tokens, 4);
     EXPECT_LE(other.ask().timings.new_tokens, 4);
   }
+}
+
+/// Paths of the context items in the prompt.
+std::vector<std::string> context_of(const Completion& completion) {
+  std::vector<std::string> paths;
+  for (const CardRow& row : completion.card) {
+    if (row.tier == "extended" && (paths.empty() || paths.back() != row.path)) paths.push_back(row.path);
+  }
+  return paths;
+}
+
+TEST_F(TypingCost, OfContextThatChangesWaitsForTheAnchor) {
+  Session other(engine_, "c.py");
+  other.want_card = true;
+  other.before = functions(700, 20);
+  other.after = "\n" + functions(800, 20);
+  other.context = {{"definition", "one.py", "def one(a):\n    return a\n"}};
+  EXPECT_EQ(context_of(other.ask()), std::vector<std::string>{"one.py"});
+  // What is retrieved, and the history of edits, change with every key: it costs nothing.
+  int changes = 0;
+  for (const char c : functions(900, 16)) {
+    other.before += c;
+    other.context = {{"edit history", "edits", "edited line " + std::to_string(++changes) + "\n"},
+                     {"definition", "two.py", "def two(b):\n    return b\n"}};
+    EXPECT_LE(other.ask().timings.new_tokens, 12);
+  }
+  // The anchor has moved meanwhile, and the context with it.
+  EXPECT_EQ(context_of(other.ask()), (std::vector<std::string>{"edits", "two.py"}));
+}
+
+TEST_F(TypingCost, OfContextThatIsTooLongIsNotPaid) {
+  Session other(engine_, "d.py");
+  other.want_card = true;
+  other.before = "x = ";
+  other.context = {{"snippet", "long.py", functions(0, 100)}, {"snippet", "short.py", "a = 1\n"}};
+  EXPECT_EQ(context_of(other.ask()), std::vector<std::string>{"short.py"});
+}
+
+TEST_F(TypingCost, OfACrlfFileIsThatOfItsTwin) {
+  // Line ends are LF before they come here (lsp/documents); the engine itself takes any bytes.
+  Session other(engine_, "e.py");
+  other.before = "a = 1\r\nb = ";
+  other.after = "\r\n";
+  other.ask();
+  other.before += "x";
+  EXPECT_LE(other.ask().timings.new_tokens, 4);
 }
 
 TEST_F(TypingCost, DoesNotDependOnTheSizeOfTheFile) {

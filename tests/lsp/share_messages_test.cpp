@@ -34,6 +34,7 @@ engine::Request a_request() {
   request.document = "file:///a.c";
   request.path = "a\xff.c";
   request.cursor = 7;
+  request.context = {{"definition", "b.h", "int f();\n"}, {"snippet", "", "\xff"}};
   request.mode = engine::Mode::block;
   request.max_tokens = 33;
   request.priority = engine::Priority::background;
@@ -97,6 +98,11 @@ TEST(ShareMessages, CarryARequest) {
   EXPECT_EQ(is.priority, was.priority);
   EXPECT_FALSE(is.reuse);
   EXPECT_FALSE(is.healing);
+  ASSERT_EQ(is.context.size(), 2u);
+  EXPECT_EQ(is.context[0].kind, "definition");
+  EXPECT_EQ(is.context[0].path, "b.h");
+  EXPECT_EQ(is.context[0].text, "int f();\n");
+  EXPECT_EQ(is.context[1].text, "\xff");
   EXPECT_TRUE(is.usual_layout && is.want_card && is.want_prompt && is.want_hashes);
   EXPECT_EQ(message.text.base, 5u);
   EXPECT_EQ(message.text.before, 6u);
