@@ -94,15 +94,15 @@ void Engine::run(const std::shared_ptr<Scheduler::Run>& run) {
 }
 
 Engine::Document& Engine::document(const std::string& name) {
-  const auto [it, added] = documents_.try_emplace(name);
-  if (added) {
+  if (order_.empty() || order_.back() != name) {
+    std::erase(order_, name);
     order_.push_back(name);
     if (order_.size() > kDocuments) {
       documents_.erase(order_.front());
       order_.pop_front();
     }
   }
-  return it->second;
+  return documents_[name];
 }
 
 LayoutLimits Engine::limits(bool usual) const {

@@ -86,7 +86,7 @@ class Engine {
 
   // Engine thread only.
   std::unordered_map<std::string, Document> documents_;
-  std::deque<std::string> order_;        // oldest first, bounded
+  std::deque<std::string> order_;        // used longest ago first, bounded
   std::deque<std::string> unsettled_;    // the one used last first
   double idle_left_ms_ = 0;
   std::jthread thread_;                  // last: ends first

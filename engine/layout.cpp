@@ -74,8 +74,10 @@ size_t anchor_above(const Tokenizer& tokenizer, const LayoutLimits& limits, std:
     anchor = above;
   }
   anchor = std::max(anchor, window_start);
-  if (cursor - anchor > size_t(limits.middle()) * kBytesPerToken) {  // inside a giant line
-    anchor = start_within(tokenizer, text, cursor, limits.middle() / 2);
+  if (cursor - anchor > size_t(limits.middle()) * kBytesPerToken ||
+      count_tokens(tokenizer, text.substr(anchor, cursor - anchor)) > limits.middle() / 2) {
+    // Inside a giant line.
+    anchor = std::max(window_start, start_within(tokenizer, text, cursor, limits.middle() / 2));
   }
   return anchor;
 }

@@ -9,8 +9,11 @@ namespace {
 
 /// Closers that stood right of the cursor when S was pinned and were typed over since.
 constexpr size_t kTypedOverBytes = 8;
-/// Enough to know a window again by how it begins.
-constexpr size_t kFirstLines = 64;
+/// Enough to know a window again by how it begins, or P by how it ends.
+constexpr size_t kFirstBytes = 64;
+/// Where the end of P is looked for left of the cursor, and how often it may turn out to be another.
+constexpr size_t kSearched = 16u << 10;
+constexpr int kSearches = 16;
 
 size_t common_prefix(std::string_view a, std::string_view b) {
   return size_t(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
@@ -55,18 +58,30 @@ const Layout& LayoutHistory::place(const Tokenizer& tokenizer, const LayoutLimit
   return placed_.front().layout;
 }
 
-/// Where P begins now, if it stands left of the cursor: where it stood, or moved by an edit above.
+/// Where P begins now, if it stands left of the cursor: where it stood, or moved by edits above.
 std::optional<size_t> LayoutHistory::stands_at(const Placed& placed, std::string_view text,
                                                size_t cursor) {
   const std::string& prefix = placed.layout.prefix;
+  // Without a P, what T begins with has to be there.
+  const std::string_view first = prefix.empty() ? std::string_view(placed.layout.middle).substr(0, kFirstBytes)
+                                                : std::string_view(prefix);
   const auto stands = [&](size_t start) {
-    return start + prefix.size() <= cursor && text.substr(start, prefix.size()) == prefix &&
-           (!prefix.empty() || start == 0 || text[start - 1] == '\n');
+    return start + prefix.size() <= cursor && text.substr(start, first.size()) == first;
   };
   const size_t start = placed.layout.window_start;
   if (stands(start)) return start;
   const int64_t shifted = int64_t(start) + int64_t(text.size()) - int64_t(placed.text_bytes);
   if (shifted >= 0 && stands(size_t(shifted))) return size_t(shifted);
+  if (prefix.size() < kFirstBytes) return std::nullopt;
+  // Edited at several places at once: P ends somewhere in what T may hold left of the cursor.
+  const std::string_view end = std::string_view(prefix).substr(prefix.size() - kFirstBytes);
+  const std::string_view near = text.substr(0, cursor).substr(cursor - std::min(cursor, kSearched));
+  size_t at = near.rfind(end);
+  for (int tries = 0; tries < kSearches && at != std::string_view::npos; ++tries) {
+    const size_t anchor = cursor - near.size() + at + end.size();
+    if (anchor >= prefix.size() && stands(anchor - prefix.size())) return anchor - prefix.size();
+    at = at == 0 ? std::string_view::npos : near.rfind(end, at - 1);
+  }
   return std::nullopt;
 }
 
@@ -153,16 +168,14 @@ std::optional<LayoutHistory::Placed> LayoutHistory::with_new_suffix(const Tokeni
   return kept;
 }
 
-/// Where the window of the layout in use begins now: where it did, or moved by an edit above.
-std::optional<size_t> LayoutHistory::window_start_now(std::string_view text) const {
+/// Where the window of the layout in use begins now: where it did, or moved by edits above.
+std::optional<size_t> LayoutHistory::window_start_now(std::string_view text, size_t cursor) const {
   if (placed_.empty()) return std::nullopt;
   const Placed& now = placed_.front();
-  // The same lines must begin there; what follows them may have changed.
-  const std::string first = (now.layout.prefix + now.layout.middle).substr(0, kFirstLines);
-  const auto begins = [&](size_t start) {
-    return start <= text.size() && start == line_start(text, start) &&
-           text.substr(start, first.size()) == first;
-  };
+  if (const auto stands = stands_at(now, text, cursor)) return stands;
+  // P is edited, or the cursor stands in it: the same bytes must begin there, whatever follows.
+  const std::string first = (now.layout.prefix + now.layout.middle).substr(0, kFirstBytes);
+  const auto begins = [&](size_t start) { return text.substr(std::min(start, text.size()), first.size()) == first; };
   if (begins(now.layout.window_start)) return now.layout.window_start;
   const int64_t shifted =
       int64_t(now.layout.window_start) + int64_t(text.size()) - int64_t(now.text_bytes);
@@ -177,7 +190,7 @@ LayoutHistory::Placed LayoutHistory::anchored(const Tokenizer& tokenizer, const 
                                               std::string_view text, size_t cursor, bool near) const {
   // A jump is no reason to read a window again that will soon move anyway.
   const size_t lowest = start_within(tokenizer, text, cursor, near ? limits.window : limits.prefix());
-  const auto stays = window_start_now(text);
+  const auto stays = window_start_now(text, cursor);
   size_t window_start = 0;
   if (stays && *stays <= cursor && *stays >= lowest) {
     window_start = *stays;

@@ -57,7 +57,7 @@ class LayoutHistory {
                   size_t cursor, Placed* placed) const;
   std::optional<Placed> with_new_suffix(const Tokenizer& tokenizer, const LayoutLimits& limits,
                                         std::string_view text, size_t cursor) const;
-  std::optional<size_t> window_start_now(std::string_view text) const;
+  std::optional<size_t> window_start_now(std::string_view text, size_t cursor) const;
   Placed anchored(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,
                   size_t cursor, bool near) const;
   void plan_ahead(const Tokenizer& tokenizer, const LayoutLimits& limits, std::string_view text,

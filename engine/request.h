@@ -31,7 +31,9 @@ struct Completion {
   bool from_line_start = false;// text replaces the typed indentation (asked from column 0)
   Finish finish = Finish::stop;
   StopReason stop_reason = StopReason::none;
-  Source source = Source::engine;            // or in_flight
+  Source source = Source::engine;            // or in_flight: then text begins at the cursor of the
+  std::string typed;                         // request it was begun for, `typed` was typed since, and
+  size_t closed = 0;                         // the editor added so many bytes right of the cursor
   Stage cancelled_at = Stage::none;
   std::string reason;          // why text is empty, where the engine knows
   std::string error;           // not empty: the request failed; what and what to do

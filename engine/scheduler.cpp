@@ -20,7 +20,7 @@ Completion cancelled(const char* reason, Stage at) {
 
 }  // namespace
 
-std::optional<std::string> typed_since(const Request& older, const Request& newer) {
+std::optional<TypedSince> typed_since(const Request& older, const Request& newer) {
   if (older.path != newer.path || older.mode != newer.mode || older.max_tokens != newer.max_tokens ||
       older.healing != newer.healing || older.usual_layout != newer.usual_layout || !older.reuse ||
       !newer.reuse || newer.want_card || newer.want_prompt || newer.want_hashes ||
@@ -34,7 +34,8 @@ std::optional<std::string> typed_since(const Request& older, const Request& newe
       now.substr(0, older.cursor) != before.substr(0, older.cursor)) {
     return std::nullopt;
   }
-  return std::string(now.substr(older.cursor, newer.cursor - older.cursor));
+  return TypedSince{std::string(now.substr(older.cursor, newer.cursor - older.cursor)),
+                    after_now.size() - after.size()};
 }
 
 Scheduler::Ticket Scheduler::submit(Request request, Done done) {
@@ -79,9 +80,9 @@ bool Scheduler::take_over(const std::shared_ptr<Job>& job, std::vector<Answer>* 
   const Request& asked = job->request;
   if (running_ && !running_->settle && running_->request.document == asked.document) {
     Run& run = *running_;
-    const auto typed = typed_since(run.request, asked);
-    if (typed && !run.stop.stop_requested() && agree(run.text, run.indentation + *typed)) {
-      job->typed = *typed;
+    auto since = typed_since(run.request, asked);
+    if (since && !run.stop.stop_requested() && agree(run.text, run.indentation + since->typed)) {
+      job->since = *std::move(since);
       run.waiting = job;
       return true;
     }
@@ -90,20 +91,26 @@ bool Scheduler::take_over(const std::shared_ptr<Job>& job, std::vector<Answer>* 
     return false;
   }
   if (!finished_ || finished_->request.document != asked.document) return false;
-  const auto typed = typed_since(finished_->request, asked);
-  const std::string begins = typed ? finished_->indentation + *typed : "";
+  auto since = typed_since(finished_->request, asked);
+  const std::string begins = since ? finished_->indentation + since->typed : "";
   const std::string& text = finished_->completion.text;
-  if (!typed || !text.starts_with(begins) || text.size() == begins.size()) {
+  if (!since || !text.starts_with(begins) || text.size() == begins.size()) {
     finished_.reset();
     return false;
   }
+  job->since = *std::move(since);
   Completion completion = finished_->completion;
-  completion.text = text.substr(begins.size());
-  completion.from_line_start = false;
-  completion.source = Source::in_flight;
-  completion.timings = {};
+  hand_over(&completion, *job);
   answers->push_back({job, std::move(completion)});
   return true;
+}
+
+/// Makes a run's completion the answer of the job that took it over.
+void Scheduler::hand_over(Completion* completion, const Job& job) {
+  completion->source = Source::in_flight;
+  completion->typed = job.since.typed;
+  completion->closed = job.since.closed;
+  completion->timings = {};
 }
 
 /// What runs stops where it has to wait for a job of this priority.
@@ -140,8 +147,10 @@ void Scheduler::observe(Request request) {
     const std::lock_guard lock(mutex_);
     if (running_ && !running_->settle && !running_->waiting &&
         running_->request.document == request.document) {
-      const auto typed = typed_since(running_->request, request);
-      if (!typed || !agree(running_->text, running_->indentation + *typed)) running_->stop.request_stop();
+      const auto since = typed_since(running_->request, request);
+      if (!since || !agree(running_->text, running_->indentation + since->typed)) {
+        running_->stop.request_stop();
+      }
     }
     seen_.push_back(std::move(request));
     if (seen_.size() > kMostSeen) seen_.pop_front();
@@ -192,7 +201,7 @@ std::optional<Scheduler::Next> Scheduler::next(std::stop_token stop, bool settle
     next.run->submitted = job->submitted;
     next.run->begun_for = job->ticket;
     next.run->waiting = job;
-    job->typed.clear();
+    job->since = {};
     return true;
   };
   if (!begin(Priority::typing) && !begin(Priority::idle)) {
@@ -219,7 +228,7 @@ bool Scheduler::wants(Run& run, std::string_view text) {
     run.text = text;
     if (run.stop.stop_requested()) return false;
     if (!run.waiting || run.waiting->ticket == run.begun_for) return true;
-    if (agree(text, run.indentation + run.waiting->typed)) return true;
+    if (agree(text, run.indentation + run.waiting->since.typed)) return true;
     requeue(std::move(run.waiting));
     run.waiting = nullptr;
   }
@@ -227,7 +236,7 @@ bool Scheduler::wants(Run& run, std::string_view text) {
 }
 
 void Scheduler::requeue(std::shared_ptr<Job> job) {
-  job->typed.clear();
+  job->since = {};
   queue_of(job->request.priority).push_front(std::move(job));
 }
 
@@ -245,16 +254,13 @@ void Scheduler::finish(const std::shared_ptr<Run>& run, Completion completion) {
       }
       return;
     }
-    const std::string begins = run->indentation + job->typed;
+    const std::string begins = run->indentation + job->since.typed;
     if (!whole) {
       requeue(job);  // it stopped for something that goes before it
     } else if (job->ticket == run->begun_for || !completion.error.empty()) {
       answers.push_back({job, std::move(completion)});
     } else if (completion.text.starts_with(begins) && completion.text.size() > begins.size()) {
-      completion.text.erase(0, begins.size());
-      completion.from_line_start = false;
-      completion.source = Source::in_flight;
-      completion.timings = {};
+      hand_over(&completion, *job);
       answers.push_back({job, std::move(completion)});
     } else {
       requeue(job);  // typed further than it goes

@@ -26,6 +26,15 @@
 
 namespace foretoken::engine {
 
+/// How a newer request of a document differs from an older one.
+struct TypedSince {
+  std::string typed;  // at the older one's cursor
+  size_t closed = 0;  // bytes the editor added right of it by itself
+};
+
+/// Nullopt where the texts differ by more, or the requests want different things.
+std::optional<TypedSince> typed_since(const Request& older, const Request& newer);
+
 /// Thread-safe where said; the rest on the engine thread.
 class Scheduler {
  public:
@@ -39,7 +48,7 @@ class Scheduler {
     Request request;
     Done done;
     Clock::time_point submitted = Clock::now();
-    std::string typed;  // since the run that is to answer it was begun
+    TypedSince since;  // the run that is to answer it was begun
   };
 
   /// A computation in progress.
@@ -96,6 +105,7 @@ class Scheduler {
   bool queued() const;
   int rank_of_running() const;
   void stop_for(Priority priority);
+  static void hand_over(Completion* completion, const Job& job);
   bool take_over(const std::shared_ptr<Job>& job, std::vector<Answer>* answers);
   void requeue(std::shared_ptr<Job> job);
   void deliver(std::vector<Answer> answers);
@@ -110,9 +120,5 @@ class Scheduler {
   Ticket next_ticket_ = 1;
   bool closed_ = false;
 };
-
-/// What was typed at the cursor of `older` to come to `newer`: nullopt where the texts differ by more
-/// (but for what an editor closes by itself right of the cursor), or the requests want different things.
-std::optional<std::string> typed_since(const Request& older, const Request& newer);
 
 }  // namespace foretoken::engine

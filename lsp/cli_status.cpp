@@ -64,6 +64,7 @@ int run_status(const StatusArguments& arguments) {
   const std::filesystem::path folder = Paths::from_environment().runtime;
   std::vector<std::string> statuses;
   std::string text;
+  bool silent = false;  // an engine is there and does not tell
   try {
     for (const std::string& key : SharePlace::keys(folder)) {
       Fd socket = SharePlace(folder, key, ::geteuid()).connect();
@@ -72,6 +73,7 @@ int run_status(const StatusArguments& arguments) {
       const std::string shown = status_text(told.status);
       if (shown.empty()) {
         report("an engine (" + key + ") does not tell its status: " + told.why);
+        silent = true;
         continue;
       }
       text += (text.empty() ? "" : "\n") + shown;
@@ -85,10 +87,12 @@ int run_status(const StatusArguments& arguments) {
     std::cout << histograms_json(statuses) << "\n";
   } else if (arguments.json) {
     std::cout << statuses_json(statuses) << "\n";
+  } else if (text.empty() && !silent) {
+    std::cout << "No engine is running: the first `foretoken lsp` starts one.\n";
   } else {
-    std::cout << (text.empty() ? "No engine is running: the first `foretoken lsp` starts one.\n" : text);
+    std::cout << text;
   }
-  return 0;
+  return silent ? 1 : 0;
 }
 
 CLI::App* add_status_command(CLI::App& app, int& exit_status) {

@@ -132,6 +132,37 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// A completion that was begun for an older request of the document, before its beginning was typed:
+/// made fit to be inserted there, then typed through like any suggestion.
+void finish_in_flight(const CompletionQuery& query, const engine::Completion& completion,
+                      CompletionAnswer* answer) {
+  const std::string& now = query.document->lf();
+  const size_t at = query.document->to_lf_offset(query.cursor);
+  const size_t cursor = at - std::min(at, completion.typed.size());
+  std::string then = now.substr(0, cursor);
+  then.append(now, std::min(at + completion.closed, now.size()));
+  const Snapshot older(query.document->uri(), query.document->language(), 0, std::move(then));
+  CompletionAnswer shown;
+  finish_answer(older, cursor, completion.text, completion.from_line_start, &shown);
+  answer->reason = shown.reason;
+  if (shown.text.empty()) return;
+  std::optional<CompletionAnswer> rest;
+  if (completion.typed.empty()) {
+    rest = shown;
+    rest->end = query.cursor + (shown.end - cursor);
+    rest->start = query.cursor - (cursor - shown.start);
+  } else {
+    rest = type_through({older.lf(), cursor, shown.start, shown.end, shown.text}, *query.document, query.cursor);
+  }
+  if (!rest) {
+    answer->reason = "already present";
+    return;
+  }
+  answer->text = std::move(rest->text);
+  answer->start = rest->start;
+  answer->end = rest->end;
+}
+
 /// What the engine said, as the answer to `query`.
 CompletionAnswer to_answer(const CompletionQuery& query, engine::Completion completion) {
   const auto begun = std::chrono::steady_clock::now();
@@ -146,7 +177,9 @@ CompletionAnswer to_answer(const CompletionQuery& query, engine::Completion comp
   answer.prompt = std::move(completion.prompt);
   answer.hashes = std::move(completion.hashes);
   answer.start = answer.end = query.cursor;
-  if (answer.error.empty() && completion.finish != engine::Finish::cancelled) {
+  if (completion.source == engine::Source::in_flight && answer.error.empty()) {
+    finish_in_flight(query, completion, &answer);
+  } else if (answer.error.empty() && completion.finish != engine::Finish::cancelled) {
     finish_answer(*query.document, query.cursor, completion.text, completion.from_line_start, &answer);
   } else if (answer.reason.empty()) {
     answer.reason = "cancelled";

@@ -65,6 +65,10 @@ Metrics::Metrics() {
 
 void Metrics::add(const AnswerCost& cost) {
   const std::lock_guard lock(mutex_);
+  if (cost.priority == engine::Priority::idle) {  // nobody was answered
+    ++(cost.finish == engine::Finish::cancelled ? guesses_given_up_ : guesses_);
+    return;
+  }
   ++priorities_[engine::name(cost.priority)];
   ++finishes_[engine::name(cost.finish)];
   if (cost.cancelled_at != engine::Stage::none) ++cancelled_at_[engine::name(cost.cancelled_at)];
@@ -94,6 +98,7 @@ ordered_json Metrics::json() const {
           {"finish", counts_json(finishes_)},
           {"cancelled_at", counts_json(cancelled_at_)},
           {"asked_by", counts_json(priorities_)},
+          {"guessed_ahead", {{"computed", guesses_}, {"given_up", guesses_given_up_}}},
           {"silent_because", counts_json(reasons_)},
           {"prompt_tokens", {{"reused", reused_}, {"new", computed_}}},
           {"histograms", std::move(histograms)}};

@@ -55,6 +55,7 @@ class Metrics {
   mutable std::mutex mutex_;
   std::map<std::string, uint64_t> sources_, finishes_, cancelled_at_, priorities_, reasons_;
   uint64_t reused_ = 0, computed_ = 0;  // prompt tokens
+  uint64_t guesses_ = 0, guesses_given_up_ = 0;  // of what comes next, in idle time
   std::vector<std::pair<std::string, Histogram>> histograms_;
 };
 

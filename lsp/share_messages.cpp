@@ -39,6 +39,7 @@ template <class V>
 void fields(V& v, engine::Completion& s) {
   v("text", s.text), v("from_line_start", s.from_line_start), v("finish", s.finish);
   v("stop_reason", s.stop_reason), v("source", s.source), v("cancelled_at", s.cancelled_at);
+  v("typed", s.typed), v("closed", s.closed);
   v("reason", s.reason), v("error", s.error), v("timings", s.timings), v("card", s.card);
   v("prompt", s.prompt), v("hashes", s.hashes), v("logprob", s.logprob);
 }

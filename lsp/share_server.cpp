@@ -160,10 +160,10 @@ void ShareServer::receive(uint64_t number, share::Message message) {
 void ShareServer::on(uint64_t number, share::Hello& hello) {
   Client& client = *find(number);
   client.greeted = true;
-  hello.pid = client.hello.pid;  // the kernel has said it
+  hello.pid = client.hello.pid;  // the kernel has said it, and knows better
   client.hello = std::move(hello);
   client.hello.name.resize(std::min(client.hello.name.size(), kLongestName));
-  // The kernel knows better who it is.  loop_->cancel(client.hello_timer);
+  loop_->cancel(client.hello_timer);
   const bool alike =
       client.hello.protocol == share::kProtocol && client.hello.version == setup_.version;
   send(number, share::Hello{share::kProtocol, setup_.version, ::getpid(), setup_.name});

@@ -47,20 +47,48 @@ void Suggestions::remember(const CompletionQuery& query, const CompletionAnswer&
   }
 }
 
-/// What is left of the entry's text where the user has typed its beginning; nothing else may have
-/// changed but for what the editor closed by itself right of the cursor.
-std::optional<std::string> Suggestions::rest_after_typing(const Entry& entry, const std::string& text,
-                                                          size_t cursor) {
-  const std::string_view now = text, then = entry.snapshot->lf();
-  if (cursor <= entry.cursor || cursor - entry.start >= entry.text.size()) return std::nullopt;
-  const std::string_view typed = now.substr(entry.start, cursor - entry.start);
-  const std::string_view after = then.substr(entry.cursor), after_now = now.substr(cursor);
-  if (!std::string_view(entry.text).starts_with(typed) || after_now.size() < after.size() ||
+namespace {
+
+/// Whether all of `part` stands in `text`, in order.
+bool in_order(std::string_view part, std::string_view text) {
+  for (const char c : text) {
+    if (!part.empty() && c == part.front()) part.remove_prefix(1);
+  }
+  return part.empty();
+}
+
+}  // namespace
+
+std::optional<CompletionAnswer> type_through(const PlacedSuggestion& shown, const Snapshot& document,
+                                             size_t cursor) {
+  const std::string_view now = document.lf(), then = shown.document;
+  const size_t at = document.to_lf_offset(cursor);
+  if (at <= shown.cursor || at - shown.start >= shown.text.size()) return std::nullopt;
+  const std::string_view typed = now.substr(shown.start, at - shown.start);
+  const std::string_view after = then.substr(shown.cursor), after_now = now.substr(at);
+  if (!shown.text.starts_with(typed) || after_now.size() < after.size() || !after_now.ends_with(after) ||
       !engine::auto_closed(after_now.substr(0, after_now.size() - after.size())) ||
-      !after_now.ends_with(after) || now.substr(0, entry.start) != then.substr(0, entry.start)) {
+      now.substr(0, shown.start) != then.substr(0, shown.start)) {
     return std::nullopt;
   }
-  return entry.text.substr(typed.size());
+  const std::string_view rest = shown.text.substr(typed.size());
+  const std::string_view closed = after_now.substr(0, after_now.size() - after.size());
+  const size_t replaced = closed.size() + (shown.end - shown.cursor);
+  CompletionAnswer answer;
+  answer.source = engine::Source::typed_through;
+  // What was right of the cursor then is replaced as it would have been; so is what the editor closed,
+  // where the rest brings it. (A replacement stays in the cursor's line.)
+  const bool in_line = after_now.substr(0, replaced).find('\n') == std::string_view::npos;
+  if (in_line && in_order(closed, rest)) {
+    if (rest == after_now.substr(0, replaced)) return std::nullopt;  // all of it stands there
+    answer.start = cursor;
+    answer.end = cursor + replaced;
+    answer.text = rest;
+    return answer;
+  }
+  finish_answer(document, cursor, rest, /*from_line_start=*/false, &answer);
+  if (answer.text.empty()) return std::nullopt;
+  return answer;
 }
 
 std::optional<CompletionAnswer> Suggestions::find(const CompletionQuery& query) const {
@@ -88,11 +116,10 @@ std::optional<CompletionAnswer> Suggestions::find(const CompletionQuery& query) 
       answer.end = query.cursor + (entry->end - entry->cursor);
       return answer;
     }
-    const auto rest = rest_after_typing(*entry, document.lf(), cursor);
-    if (!rest) continue;
-    answer.source = engine::Source::typed_through;
-    finish_answer(document, query.cursor, *rest, /*from_line_start=*/false, &answer);
-    if (!answer.text.empty()) return answer;
+    if (auto typed = type_through({entry->snapshot->lf(), entry->cursor, entry->start, entry->end, entry->text},
+                                  document, query.cursor)) {
+      return typed;
+    }
   }
   return std::nullopt;
 }

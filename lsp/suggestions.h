@@ -9,10 +9,24 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lsp/completer.h"
 
 namespace foretoken::lsp {
+
+/// A suggestion at its place, in a text with LF line ends: `text` replaces [start, end), which lies in
+/// the cursor's line, around the cursor.
+struct PlacedSuggestion {
+  std::string_view document;
+  size_t cursor = 0, start = 0, end = 0;
+  std::string_view text;
+};
+
+/// What is left of the suggestion where its beginning was typed and nothing else has changed but for
+/// what the editor closed by itself right of the cursor. Accepting the rest gives what accepting all of
+/// it would have given.
+std::optional<CompletionAnswer> type_through(const PlacedSuggestion& shown, const Snapshot& now, size_t cursor);
 
 /// Thread-safe. Lives and dies with one model and one set of options.
 class Suggestions {
@@ -41,7 +55,6 @@ class Suggestions {
   static constexpr size_t kLargestDocument = 8u << 20;
 
   static size_t bytes_of(const Entry& entry);
-  static std::optional<std::string> rest_after_typing(const Entry& entry, const std::string& text, size_t cursor);
 
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const Entry>> entries_;  // the newest first

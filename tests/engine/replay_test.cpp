@@ -191,6 +191,32 @@ TEST_F(TypingCost, OfAnEditAboveTheWindowIsNothing) {
   EXPECT_LE(ask().new_tokens, 2);
 }
 
+TEST_F(TypingCost, OfAnImportAddedAtTheTopWhileTypingIsTheTyping) {
+  for (const char* word : {"us", "er", "\n"}) {
+    session_.before.insert(0, "from module import name\n");
+    session_.before += word;
+    EXPECT_LE(ask().new_tokens, 6) << word;
+  }
+}
+
+TEST_F(TypingCost, OfKeysInAGiantLineIsTheKeys) {
+  for (const char* unit : {"12, ", "abc9", "x = y; "}) {
+    Session other(engine_, std::string("giant") + unit);
+    other.before = functions(0, 5) + "x = [";
+    for (int i = 0; i < 4000; ++i) other.before += unit;
+    other.after = "]\n" + functions(5, 5);
+    other.ask();
+    std::vector<int> costs;
+    for (int i = 0; i < 40; ++i) {
+      other.before += "1, 2"[i % 4];
+      costs.push_back(other.ask().timings.new_tokens);
+    }
+    std::sort(costs.begin(), costs.end());
+    EXPECT_LE(costs[20], 4) << unit;
+    EXPECT_LE(costs[37], 24) << unit;
+  }
+}
+
 TEST_F(TypingCost, OfAPasteIsThePaste) {
   const std::string paste = functions(300, 4);
   session_.before += paste;

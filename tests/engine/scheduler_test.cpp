@@ -53,7 +53,8 @@ TEST_F(SchedulerTest, WhatIsInFlightAnswersWhoTypesOn) {
   EXPECT_TRUE(scheduler.wants(*run, "o(bar"));
   EXPECT_FALSE(run->stop.stop_requested());
   scheduler.finish(run, text("o(bar)"));
-  EXPECT_EQ(answer("new").text, "(bar)");
+  EXPECT_EQ(answer("new").text, "o(bar)");
+  EXPECT_EQ(answer("new").typed, "o");
   EXPECT_EQ(answer("new").source, Source::in_flight);
 }
 
@@ -132,7 +133,8 @@ TEST_F(SchedulerTest, ACancelledRunGoesOnForTheNextKey) {
   EXPECT_FALSE(run->stop.stop_requested());
   scheduler.finish(run, text("o(bar)"));
   ask("new", request("foo^"));
-  EXPECT_EQ(answer("new").text, "(bar)");
+  EXPECT_EQ(answer("new").text, "o(bar)");
+  EXPECT_EQ(answer("new").typed, "o");
   EXPECT_EQ(answer("new").source, Source::in_flight);
 }
 
@@ -200,9 +202,10 @@ TEST_F(SchedulerTest, TextAskedFromColumnZeroAgreesWithItsIndentation) {
   scheduler.from_line_start(*run, "    ");
   ask("new", request("if x:\n    r^"));
   EXPECT_TRUE(scheduler.wants(*run, "    re"));
-  scheduler.finish(run, text("    return"));
-  EXPECT_EQ(answer("new").text, "eturn");
-  EXPECT_FALSE(answer("new").from_line_start);
+  scheduler.finish(run, {.text = "    return", .from_line_start = true});
+  EXPECT_EQ(answer("new").text, "    return");
+  EXPECT_EQ(answer("new").typed, "r");
+  EXPECT_TRUE(answer("new").from_line_start);
 }
 
 TEST_F(SchedulerTest, TextAskedFromColumnZeroMayHaveAnotherIndentation) {

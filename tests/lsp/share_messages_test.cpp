@@ -58,6 +58,8 @@ engine::Completion a_completion() {
   completion.finish = engine::Finish::length;
   completion.stop_reason = engine::StopReason::repetition;
   completion.source = engine::Source::in_flight;
+  completion.typed = "ty";
+  completion.closed = 3;
   completion.cancelled_at = engine::Stage::decode;
   completion.reason = "blank";
   completion.error = "none";
@@ -117,6 +119,8 @@ TEST(ShareMessages, CarryACompletion) {
   EXPECT_EQ(is.finish, was.finish);
   EXPECT_EQ(is.stop_reason, was.stop_reason);
   EXPECT_EQ(is.source, was.source);
+  EXPECT_EQ(is.typed, was.typed);
+  EXPECT_EQ(is.closed, was.closed);
   EXPECT_EQ(is.cancelled_at, was.cancelled_at);
   EXPECT_EQ(is.reason, was.reason);
   EXPECT_EQ(is.error, was.error);

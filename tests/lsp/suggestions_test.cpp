@@ -49,7 +49,7 @@ const Then kThen[] = {
     {"typed through", "x = fo^\n", "o(bar)", "x = foo^\n", "typed_through", "(bar)"},
     {"typed through further", "x = fo^\n", "o(bar)", "x = foo(ba^\n", "typed_through", "r)"},
     {"the same place again", "x = fo^\n", "o(bar)", "x = fo^\n", "cache", "o(bar)"},
-    {"an opened bracket that the editor closed", "x = fo^\n", "o(bar)", "x = foo(^)\n", "typed_through", "bar"},
+    {"an opened bracket that the editor closed", "x = fo^\n", "o(bar)", "x = foo(^)\n", "typed_through", "bar)"},
     {"a word accepted", "x = ^\n", "first second", "x = first ^\n", "typed_through", "second"},
     {"a line accepted", "def f():\n    ^\n", "a = 1\n    return a", "def f():\n    a = 1\n    ^\n", "typed_through", "return a"},
     {"all of it accepted", "x = fo^\n", "o(bar)", "x = foo(bar)^\n", "engine", nullptr},
@@ -98,6 +98,55 @@ TEST_F(SuggestionsTest, DeletedAndRetypedStaysKnown) {
     EXPECT_FALSE(answer.text.empty()) << marked;
   }
   EXPECT_EQ(engine_calls(), 1u);
+}
+
+/// As much of the suggestion as anybody types, accepting the rest gives what accepting it at once would.
+TEST_F(SuggestionsTest, KeepTheirEndWhileTheyAreTyped) {
+  struct Case {
+    const char* asked;
+    const char* says;
+  };
+  const Case kCases[] = {
+      {"^\"\"\"Text wrapping.\"\"\"\n", "from __future__ import annotations\n"},
+      {"a\n^    Expand tabs.\n", "    First, unless\n"},
+      {"x = [i for b i^])\n", "n range(blocks):"},
+      {"foo(bar(^))\n", "g(x)"},
+      {"def f(a^):\n    pass\n", ", b=1):"},
+      {"if x:\n    ^\n", "return [\n        1,\n    ]"},
+      {"if x:\r\n    ^\r\ny\r\n", "return [\n        1,\n    ]"},
+      {"gr\xC3\xBC^\n", "\xC3\x9F""e = 1"},
+  };
+  for (const Case& c : kCases) {
+    const auto link = std::make_shared<FakeEngineLink>();
+    EngineCompleter completer(link, Options{});
+    const auto ask = [&](CompletionQuery q) {
+      CompletionAnswer answer;
+      completer.start(std::move(q), [&](CompletionAnswer a) { answer = std::move(a); });
+      return answer;
+    };
+    link->says = c.says;
+    const CompletionQuery first = query(c.asked);
+    const CompletionAnswer whole = ask(first);
+    const auto at_once = accept(*first.document, whole);
+    ASSERT_TRUE(at_once) << c.asked;
+    link->says = "";
+    const std::string text = first.document->text();
+    const std::string line_end(first.document->line_end());
+    std::string all;
+    for (const char ch : whole.text) all += ch == '\n' ? line_end : std::string(1, ch);
+    for (size_t typed = first.cursor - whole.start + 1; typed < all.size(); ++typed) {
+      if ((all[typed] & 0xC0) == 0x80 || all[typed] == '\n') continue;  // inside a character
+      const std::string before = text.substr(0, whole.start) + all.substr(0, typed);
+      const CompletionQuery later = query(before + "^" + text.substr(first.cursor));
+      const CompletionAnswer rest = ask(later);
+      if (rest.text.empty()) {  // nothing left to add
+        EXPECT_EQ(later.document->text(), at_once->document->text()) << c.asked << " after " << before;
+        continue;
+      }
+      EXPECT_EQ(rest.source, engine::Source::typed_through) << before;
+      EXPECT_EQ(accept(*later.document, rest)->document->text(), at_once->document->text()) << before;
+    }
+  }
 }
 
 TEST_F(SuggestionsTest, BelongToOneFileAndOneSetting) {
