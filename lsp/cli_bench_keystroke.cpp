@@ -143,6 +143,10 @@ void add_bench_keystroke_flags(CLI::App& command, BenchKeystrokeArguments& argum
 }
 
 int run_bench_keystroke(const BenchKeystrokeArguments& arguments, const Options& options) {
+  if (arguments.phases == kNoPhase && arguments.peer_server.empty()) {
+    report("--phases none measures nothing without --peer-server");
+    return 2;
+  }
   try {
     std::vector<TypedFile> files;
     for (const std::string& path : arguments.files) files.push_back(read_typed_file(path));

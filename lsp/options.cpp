@@ -1,6 +1,7 @@
 #include "lsp/options.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 
 namespace foretoken::lsp {
 
@@ -32,7 +33,14 @@ void add_option_flags(CLI::App& app, Options& options) {
 
 void add_metrics_flag(CLI::App& command, Options& options) {
   command.add_option("--metrics-json", options.metrics_json,
-                     "when the command ends, write what its answers cost to this file (JSON)");
+                     "when the command ends, write what its answers cost to this file (JSON)")
+      ->check([](const std::string& name) -> std::string {
+        namespace fs = std::filesystem;
+        std::error_code error;
+        const fs::path path(name), folder = path.has_parent_path() ? path.parent_path() : ".";
+        if (fs::is_directory(path, error)) return name + " is a folder";
+        return fs::is_directory(folder, error) ? "" : folder.string() + " is no folder";
+      });
 }
 
 }  // namespace foretoken::lsp
