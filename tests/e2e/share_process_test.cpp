@@ -254,8 +254,12 @@ TEST_F(SharedProgram, BooksAreWrittenWhenACommandEnds) {
   ASSERT_EQ(::stat((program_.folder() / "books.json").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   const test::Ran nowhere = program_.run("complete t.py:2:23 --metrics-json none/books.json");
-  EXPECT_EQ(nowhere.out, "ond\n");
-  EXPECT_THAT(nowhere.errors, HasSubstr("cannot write none/books.json: No such file"));
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_THAT(nowhere.errors, HasSubstr("--metrics-json: none is no folder"));
+  // What goes wrong later is told when the command ends; its answers are none the worse.
+  const test::Ran full = program_.run("complete t.py:2:23 --metrics-json /proc/books.json");
+  EXPECT_EQ(full.out, "ond\n");
+  EXPECT_THAT(full.errors, HasSubstr("cannot write /proc/books.json: "));
 
   const Editor editor = start({"--metrics-json", (program_.folder() / "lsp.json").string()});
   editor->answer_to(ask(*editor));
